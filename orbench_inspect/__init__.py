@@ -1,0 +1,1 @@
+"""Over-refusal evaluation (OR-Bench) on Inspect AI."""

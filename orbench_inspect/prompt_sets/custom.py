@@ -1,0 +1,25 @@
+"""A person's own prompts, which never carry OR-Bench's name."""
+
+import re
+from pathlib import Path
+
+from orbench_inspect.prompt_sets.reading import read_rows
+from orbench_inspect.prompt_sets.records import Prompts, Wanted, content_hash, identify
+
+
+def custom_prompts(file: str, wanted: Wanted) -> Prompts:
+    """Read a person's own prompts.
+
+    Args:
+        file: A csv, jsonl or parquet file with a column `prompt` and, if there are
+            categories, a column `category`.
+        wanted: What should happen to its prompts.
+
+    Raises:
+        ValueError: If the file cannot be read, naming file, row, column and remedy.
+    """
+    path = Path(file).expanduser()
+    name = "custom_" + (re.sub(r"\W+", "_", path.stem).strip("_")[:30] or "set")
+    prompts = identify(name, read_rows(path))
+    digest = content_hash([p.fingerprint for p in prompts])
+    return Prompts(name, wanted, prompts, str(path), digest)

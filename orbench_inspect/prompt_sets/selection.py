@@ -1,0 +1,97 @@
+"""Which prompts of a set are asked, and in what order."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from orbench_inspect.prompt_sets.records import Prompt, Prompts
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The prompts to ask, in order, and what was left out."""
+
+    prompts: Sequence[Prompt]
+    sha256: str
+    """Hash of what is asked, in order."""
+    excluded: int
+    """Prompts of the set left out because a file of ids names them."""
+
+
+def select(
+    prompts: Prompts,
+    *,
+    categories: Sequence[str] | None = None,
+    per_category: int | None = None,
+    seed: int = 42,
+    exclude: str | None = None,
+) -> Selection:
+    """Choose and order the prompts of a set.
+
+    The order is random by seed and stratified: every prefix holds each category in
+    proportion, so that `--limit 50` of a file sorted by category is representative.
+    It depends on ids alone, so leaving prompts out does not reorder the others.
+
+    Args:
+        prompts: The set.
+        categories: Keep these categories only.
+        per_category: Keep this many prompts of each category, the first in seeded order.
+            Pooled over such prompts, a rate is no longer the set's: quote the macro rate.
+        seed: Seed of the order.
+        exclude: A file of ids to leave out, one a line; `#` begins a comment. Ids of
+            other sets are allowed, so that one file serves several sets.
+
+    Raises:
+        ValueError: If a category or an id is unknown, or nothing is left to ask.
+    """
+    kept = prompts.prompts
+    if categories is not None:
+        unknown = sorted(set(categories) - prompts.counts.keys())
+        if unknown or not categories:
+            raise ValueError(
+                f"categories: {', '.join(unknown) or 'none'} not in '{prompts.name}'; "
+                f"known: {', '.join(prompts.counts)}"
+            )
+        kept = [p for p in kept if p.category in set(categories)]
+    excluded = _read_ids(exclude, prompts) if exclude is not None else frozenset()
+    before = len(kept)
+    kept = [p for p in kept if p.id not in excluded]
+    ordered = _stratified(kept, per_category, seed)
+    if not ordered:
+        raise ValueError(f"no prompt of '{prompts.name}' is left after {exclude}")
+    asked = "\n".join(f"{p.id} {p.fingerprint}" for p in ordered)
+    return Selection(ordered, sha256(asked.encode()).hexdigest(), before - len(kept))
+
+
+def _stratified(prompts: Sequence[Prompt], per_category: int | None, seed: int) -> list[Prompt]:
+    def draw(prompt: Prompt) -> str:
+        return sha256(f"{seed}:{prompt.id}".encode()).hexdigest()
+
+    strata: defaultdict[str, list[Prompt]] = defaultdict(list)
+    for prompt in prompts:
+        strata[prompt.category].append(prompt)
+    placed = []
+    for members in strata.values():
+        drawn = sorted(members, key=draw)[:per_category]
+        placed += [((i + 0.5) / len(drawn), draw(p), p) for i, p in enumerate(drawn)]
+    return [prompt for _, _, prompt in sorted(placed, key=lambda place: place[:2])]
+
+
+def _read_ids(exclude: str, prompts: Prompts) -> frozenset[str]:
+    path = Path(exclude).expanduser()
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as ex:
+        raise ValueError(f"exclude: {path} cannot be read ({ex})") from ex
+    named = [(n, line.partition("#")[0].strip()) for n, line in enumerate(lines, 1)]
+    known = {p.id for p in prompts.prompts}
+    for number, id in named:
+        if id.startswith(f"{prompts.name}-") and id not in known:
+            raise ValueError(f"exclude: {path}, line {number}: '{id}' is not in '{prompts.name}'")
+        if id and "-" not in id:
+            raise ValueError(
+                f"exclude: {path}, line {number}: '{id}' is not an id; ids look like {min(known)}"
+            )
+    return frozenset(id for _, id in named)
