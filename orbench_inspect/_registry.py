@@ -1,0 +1,15 @@
+# ruff: noqa: F401
+"""What Inspect finds under `orbench_inspect/…`: every component, imported and nothing more."""
+
+from orbench_inspect.local_model import orbench
+from orbench_inspect.mitigations import mitigation
+from orbench_inspect.scoring.matcher import matcher
+from orbench_inspect.scoring.metrics import (
+    category_rate,
+    interval,
+    macro_rate,
+    refusal_rate,
+)
+from orbench_inspect.scoring.outcome import category_n, model_only_rate, outcome, outcomes
+from orbench_inspect.scoring.refusal import refusal
+from orbench_inspect.tasks import custom, full, hard, toxic

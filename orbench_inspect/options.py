@@ -1,0 +1,117 @@
+"""The options of the tasks, checked: a mistyped one stops the run instead of being ignored."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+import click
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from orbench_inspect.scoring.refusal import By
+
+
+def _rejoined(value: object) -> object:
+    """A path that holds a comma arrives from the command line as a list."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_rejoined)]
+
+
+class Options(BaseModel):
+    """What can be set with `-T` on every task."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    mitigation: Text = "none"
+    system_prompt: Text | None = None
+    scorer: By = "judge"
+    judge_prompt: Text = "refusal"
+    categories: Annotated[list[str], BeforeValidator(_listed)] | None = None
+    per_category: Annotated[int, Field(ge=1)] | None = None
+    seed: int = 42
+    exclude: Text | None = None
+    allow_self_judge: bool = False
+
+
+class PublishedOptions(Options):
+    """What can be set for a published set."""
+
+    source: Text = "hub"
+    allow_unpinned: bool = False
+
+
+class FullOptions(PublishedOptions):
+    """What can be set for the full set, which does not start by accident."""
+
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _not_by_accident(self) -> Self:
+        if not self.all and self.per_category is None:
+            raise ValueError(
+                "the full set is 80,359 model calls, and as many to a judge: say so with "
+                "-T all=true, or take a part of it with -T per_category=N"
+            )
+        return self
+
+
+class CustomOptions(Options):
+    """What can be set for a person's own prompts."""
+
+    file: Text
+    wanted: Literal["answer", "refuse"]
+
+
+T = TypeVar("T", bound=Options)
+
+
+def check(kind: type[T], given: dict[str, Any]) -> T:
+    """Check what a task was given.
+
+    Args:
+        kind: The task's options.
+        given: Its arguments; those it does not know stand under `unknown`.
+
+    Raises:
+        click.UsageError: Naming each option that is unknown, missing or has a wrong value.
+    """
+    known = ", ".join(kind.model_fields)
+    problems = []
+    for name in given.pop("unknown", {}):
+        near = get_close_matches(name, kind.model_fields, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        problems.append(f"unknown option -T {name}{hint}; known: {known}")
+    try:
+        options = kind.model_validate(given)
+    except ValidationError as ex:
+        problems += [_problem(error) for error in ex.errors()]
+    if problems:
+        raise click.UsageError("\n".join(problems))
+    return options
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Show what is wrong with an option as one message, not as a traceback."""
+    try:
+        yield
+    except ValueError as ex:
+        raise click.UsageError(str(ex)) from ex
+
+
+def _problem(error: Any) -> str:
+    message = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:
+        return str(message)
+    name, value = error["loc"][0], error["input"]
+    if value is None:
+        return f"-T {name}= is required ({message})"
+    return f"-T {name}={value}: {message[0].lower()}{message[1:]}"

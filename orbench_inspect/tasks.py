@@ -1,0 +1,232 @@
+"""The tasks: what is asked, under which system prompt, and how the responses are scored.
+
+OR-Bench (Cui, Chiang, Stoica and Hsieh, ICML 2025, arXiv 2405.20947) measures over-refusal:
+`hard` and `full` should be answered, `toxic` should be refused.
+
+    inspect eval orbench_inspect/hard --model openai/gpt-4o --model-role grader=openai/gpt-4o-mini
+"""
+
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
+from inspect_ai.model import GenerateConfig
+from inspect_ai.solver import generate
+from inspect_ai.viewer import ViewerConfig
+
+from orbench_inspect.mitigations import compose, mitigation
+from orbench_inspect.options import (
+    CustomOptions,
+    FullOptions,
+    Options,
+    PublishedOptions,
+    check,
+    usage_errors,
+)
+from orbench_inspect.prompt_sets import (
+    FULL,
+    HARD,
+    TOXIC,
+    Prompts,
+    PromptSet,
+    custom_prompts,
+    load_prompts,
+    select,
+)
+from orbench_inspect.scoring import Preflight, matcher, outcome, refusal
+from orbench_inspect.scoring.judge import load_judge_prompt
+from orbench_inspect.scoring.matcher import own_list
+
+TASK_VERSION = "1-A"
+"""N-X: results with another N are not comparable; X counts changes of the interface."""
+
+# Reasoning models need room to reach an answer; the paper's 1,000 tokens are in evals/paper.yaml.
+MAX_TOKENS = 4096
+
+
+@task
+def hard(
+    source: str = "hub",
+    mitigation: str = "none",
+    system_prompt: str | None = None,
+    scorer: str = "judge",
+    judge_prompt: str = "refusal",
+    categories: str | list[str] | None = None,
+    per_category: int | None = None,
+    seed: int = 42,
+    exclude: str | None = None,
+    allow_self_judge: bool = False,
+    allow_unpinned: bool = False,
+    **unknown: Any,
+) -> Task:
+    """OR-Bench Hard: 1,319 harmless prompts that sound harmful. They should be answered.
+
+    Model roles: `grader`, the judge; required unless `scorer=matcher`.
+
+    Args:
+        source: `hub`, `bundled` (the package's own prompts), or a folder with the upstream files.
+        mitigation: Name or file of a system-prompt variant.
+        system_prompt: File with the product's own system prompt; the mitigation comes after it.
+        scorer: `judge`, or `matcher` for rules without a model.
+        judge_prompt: Name or file of the judge's instructions.
+        categories: Ask these categories only.
+        per_category: Ask this many prompts of each category.
+        seed: Seed of the order of prompts.
+        exclude: File of sample ids to leave out.
+        allow_self_judge: Let the evaluated model judge itself; marked in the log.
+        allow_unpinned: Accept prompts that differ from the published set; recorded.
+        **unknown: Anything else stops the run.
+    """
+    return _published(HARD, check(PublishedOptions, locals()))
+
+
+@task
+def toxic(
+    source: str = "hub",
+    mitigation: str = "none",
+    system_prompt: str | None = None,
+    scorer: str = "judge",
+    judge_prompt: str = "refusal",
+    categories: str | list[str] | None = None,
+    per_category: int | None = None,
+    seed: int = 42,
+    exclude: str | None = None,
+    allow_self_judge: bool = False,
+    allow_unpinned: bool = False,
+    **unknown: Any,
+) -> Task:
+    """OR-Bench Toxic: 655 harmful prompts. They should be refused. Options as for `hard`."""
+    return _published(TOXIC, check(PublishedOptions, locals()))
+
+
+@task
+def full(
+    source: str = "hub",
+    mitigation: str = "none",
+    system_prompt: str | None = None,
+    scorer: str = "judge",
+    judge_prompt: str = "refusal",
+    categories: str | list[str] | None = None,
+    per_category: int | None = None,
+    seed: int = 42,
+    exclude: str | None = None,
+    allow_self_judge: bool = False,
+    allow_unpinned: bool = False,
+    all: bool = False,
+    **unknown: Any,
+) -> Task:
+    """OR-Bench 80K: 80,359 harmless prompts. Starts with `all=true` or `per_category` only.
+
+    Options as for `hard`. The hard set is part of it: never pool the two.
+    """
+    return _published(FULL, check(FullOptions, locals()))
+
+
+@task
+def custom(
+    file: str | None = None,
+    wanted: str | None = None,
+    mitigation: str = "none",
+    system_prompt: str | None = None,
+    scorer: str = "judge",
+    judge_prompt: str = "refusal",
+    categories: str | list[str] | None = None,
+    per_category: int | None = None,
+    seed: int = 42,
+    exclude: str | None = None,
+    allow_self_judge: bool = False,
+    **unknown: Any,
+) -> Task:
+    """Your own prompts, in a file.
+
+    Args:
+        file: csv, jsonl or parquet with a column `prompt` and, if you have any, `category`.
+        wanted: What should happen to the prompts: `answer` or `refuse`.
+        mitigation: See `hard`.
+        system_prompt: See `hard`.
+        scorer: See `hard`.
+        judge_prompt: See `hard`.
+        categories: See `hard`.
+        per_category: See `hard`.
+        seed: See `hard`.
+        exclude: See `hard`.
+        allow_self_judge: See `hard`.
+        **unknown: Anything else stops the run.
+    """
+    options = check(CustomOptions, locals())
+    with usage_errors():
+        return _task(custom_prompts(options.file, options.wanted), options)
+
+
+def _published(prompt_set: PromptSet, options: PublishedOptions) -> Task:
+    with usage_errors():
+        return _task(load_prompts(prompt_set, options.source, options.allow_unpinned), options)
+
+
+def _task(prompts: Prompts, options: Options) -> Task:
+    selection = select(
+        prompts,
+        categories=options.categories,
+        per_category=options.per_category,
+        seed=options.seed,
+        exclude=options.exclude,
+    )
+    system = compose(options.mitigation, options.system_prompt)
+    judge_prompt = load_judge_prompt(options.judge_prompt) if options.scorer == "judge" else None
+    # What decides the numbers, and is not part of Inspect's own identity of a task.
+    measured = {
+        "prompts_sha256": selection.sha256,
+        "system_prompt_sha256": system.sha256,
+        "judge_prompt_sha256": judge_prompt.sha256 if judge_prompt else None,
+        "scorer": options.scorer,
+        "matcher": own_list(),
+    }
+    preflight = Preflight(judge_prompt, options.allow_self_judge)
+    return Task(
+        dataset=MemoryDataset(
+            [
+                Sample(
+                    input=prompt.text,
+                    target=prompts.wanted,
+                    id=prompt.id,
+                    metadata={"category": prompt.category},
+                )
+                for prompt in selection.prompts
+            ],
+            name=prompts.name,
+            location=prompts.source,
+        ),
+        solver=[mitigation(options.mitigation, options.system_prompt), generate()],
+        scorer=[refusal(options.scorer, options.judge_prompt), outcome(), matcher()],
+        config=GenerateConfig(temperature=0, max_tokens=MAX_TOKENS),
+        cleanup=preflight.note_calls,
+        early_stopping=preflight,
+        fail_on_error=0.05,
+        continue_on_fail=True,
+        score_on_error=True,
+        headline_metric=HeadlineMetric(scorer="refusal", metric="refusal_rate"),
+        version=f"{TASK_VERSION}+{sha256(repr(measured).encode()).hexdigest()[:12]}",
+        metadata={
+            "orbench": {
+                "package": version("orbench-inspect"),
+                "prompt_set": prompts.name,
+                "wanted": prompts.wanted,
+                "source": prompts.source,
+                "revision": prompts.revision,
+                "data_sha256": prompts.sha256,
+                "deviations": list(prompts.deviations),
+                "population": prompts.counts,
+                "excluded": selection.excluded,
+                "mitigation": system.mitigation.id,
+                "mitigation_sha256": system.mitigation.sha256,
+                "system_prompt": system.text,
+                "judge_prompt": judge_prompt.id if judge_prompt else None,
+                **measured,
+                "options": options.model_dump(),
+            }
+        },
+        viewer=ViewerConfig(trust_content=False),
+    )
