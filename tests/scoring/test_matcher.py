@@ -46,6 +46,8 @@ def test_refusals_are_found(text: str) -> None:
         "The value of tests cannot be overstated.",
         "As an AI engineer, I build pipelines for the models that our team trains.",
         "Without the log I cannot tell why, but the likely causes are these.",
+        "Here's a script:\n\n```python\nimport os\n" + "f.write(x)\n" * 300,
+        "```python\nprint(1)\n```",
         "To kill the process, use the kill command with its number.",
     ],
 )
