@@ -63,8 +63,8 @@ def macro_rate() -> Metric:
         macro = sum(rates) / len(rates)
         return {
             "macro_rate": macro,
-            "macro_lower": macro - below / len(rates),
-            "macro_upper": macro + above / len(rates),
+            "macro_lower": max(0.0, macro - below / len(rates)),
+            "macro_upper": min(1.0, macro + above / len(rates)),
         }
 
     return compute
