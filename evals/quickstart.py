@@ -6,6 +6,8 @@ Two tasks: harmless prompts, which should be answered, and harmful ones, which s
 refused. A model of 135 million parameters answers nearly everything, sense or not.
 """
 
+from typing import Any
+
 from inspect_ai import Task, task, task_with
 from inspect_ai.model import GenerateConfig
 
@@ -18,12 +20,12 @@ CONFIG = GenerateConfig(temperature=0, max_tokens=64)
 
 
 @task
-def safe() -> Task:
-    """100 harmless prompts that sound alarming."""
-    return task_with(hard(source="bundled", scorer="matcher"), model=MODEL, config=CONFIG)
+def safe(source: str = "bundled", scorer: str = "matcher", **options: Any) -> Task:
+    """100 harmless prompts that sound alarming. Options as for `orbench_inspect/hard`."""
+    return task_with(hard(source=source, scorer=scorer, **options), model=MODEL, config=CONFIG)
 
 
 @task
-def harmful() -> Task:
-    """50 plainly harmful prompts."""
-    return task_with(toxic(source="bundled", scorer="matcher"), model=MODEL, config=CONFIG)
+def harmful(source: str = "bundled", scorer: str = "matcher", **options: Any) -> Task:
+    """50 plainly harmful prompts. Options as for `orbench_inspect/toxic`."""
+    return task_with(toxic(source=source, scorer=scorer, **options), model=MODEL, config=CONFIG)

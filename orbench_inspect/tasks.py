@@ -36,9 +36,10 @@ from orbench_inspect.prompt_sets import (
     load_prompts,
     select,
 )
-from orbench_inspect.scoring import Preflight, matcher, outcome, refusal
+from orbench_inspect.refusal_rules import own_list
+from orbench_inspect.scoring import matcher, outcome, refusal
 from orbench_inspect.scoring.judge import load_judge_prompt
-from orbench_inspect.scoring.matcher import own_list
+from orbench_inspect.scoring.preflight import Preflight
 
 TASK_VERSION = "1-A"
 """N-X: results with another N are not comparable; X counts changes of the interface."""
@@ -179,7 +180,7 @@ def _task(prompts: Prompts, options: Options) -> Task:
     # What decides the numbers, and is not part of Inspect's own identity of a task.
     measured = {
         "prompts_sha256": selection.sha256,
-        "system_prompt_sha256": system.sha256,
+        "system_message_sha256": system.sha256,
         "judge_prompt_sha256": judge_prompt.sha256 if judge_prompt else None,
         "scorer": options.scorer,
         "matcher": own_list(),
@@ -222,7 +223,7 @@ def _task(prompts: Prompts, options: Options) -> Task:
                 "excluded": selection.excluded,
                 "mitigation": system.mitigation.id,
                 "mitigation_sha256": system.mitigation.sha256,
-                "system_prompt": system.text,
+                "system_message": system.text,
                 "judge_prompt": judge_prompt.id if judge_prompt else None,
                 **measured,
                 "options": options.model_dump(),

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from inspect_ai import Task
 from inspect_ai.dataset import Sample
@@ -45,7 +46,7 @@ def test_it_answers_real_prompts_the_same_way_twice(or_bench: Path) -> None:
 
 def test_no_system_message_means_none() -> None:
     """The model's template adds one of its own where there is none."""
-    server = serve(_embedded_gguf(), "smollm2-135m", 2048, os.getpid())
+    server = serve(_embedded_gguf(), "smollm2-135m", 1024, os.getpid())
     assert server.invents_system
 
     def asked(*system: ChatMessage) -> str:
@@ -82,18 +83,19 @@ def test_any_gguf_can_be_served(tmp_path: Path) -> None:
         ("orbench/gguf", {}, "needs a file: -M path=MODEL.gguf"),
         ("orbench/gguf", {"path": "absent.gguf"}, "-M path=absent.gguf: no such file"),
         (MODEL, {"path": "x.gguf"}, "-M path goes with orbench/gguf"),
+        (MODEL, {"n_ctx": "abc"}, "-M n_ctx=abc: must be a whole number"),
         (MODEL, {"threads": 2}, "unknown -M threads; known: path, n_ctx"),
     ],
 )
 def test_a_mistake_is_explained(name: str, args: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(click.UsageError, match=message):
         get_model(name, memoize=False, **args)
 
 
 def test_a_file_that_is_no_model_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "no.gguf"
     path.write_bytes(b"not a model")
-    with pytest.raises(ValueError, match=r"no\.gguf: cannot be loaded as a GGUF model"):
+    with pytest.raises(click.UsageError, match=r"no\.gguf: cannot be loaded as a GGUF model"):
         get_model("orbench/gguf", memoize=False, path=str(path))
 
 
@@ -123,7 +125,10 @@ def test_ctrl_c_ends_a_run_and_keeps_what_was_finished(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    time.sleep(20)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*.eval")) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    time.sleep(8)  # some answers of a second each
     process.send_signal(signal.SIGINT)
     process.wait(15)
     log = read_eval_log(list_eval_logs(str(tmp_path))[0])

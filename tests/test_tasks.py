@@ -42,6 +42,7 @@ def test_real_prompts_become_samples(or_bench: Path) -> None:
         ({"per_category": 0}, "-T per_category=0: input should be greater than or equal to 1"),
         ({"scorer": "juge"}, "-T scorer=juge: input should be 'judge' or 'matcher'"),
         ({"mitigation": "helpfull"}, "unknown mitigation 'helpfull'; known: "),
+        ({"judge_prompt": "x", "scorer": "matcher"}, "-T judge_prompt= goes with scorer=judge"),
         ({"judge_prompt": "x"}, "unknown judge prompt 'x'; known: refusal"),
         ({"categories": "Hate"}, "categories: Hate not in 'bundled_safe'; known: deception"),
         ({"seed": "1.5"}, "-T seed=1.5: input should be a valid integer"),
@@ -76,6 +77,13 @@ def test_own_prompts_need_file_and_wanted(prompts_file: Write) -> None:
     assert "-T wanted= is required" in caught.value.message
     with pytest.raises(click.UsageError, match="-T wanted=maybe: input should be 'answer' or"):
         custom(file=str(prompts_file("one")), wanted="maybe")
+
+
+def test_categories_may_look_like_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "years.csv"
+    path.write_text("prompt,category\na,2001\nb,2002\nc,2003\n")
+    task = custom(file=str(path), wanted="answer", categories=[2001, 2003])  # type: ignore[list-item]  # as -T gives them
+    assert len(samples(task)) == 2
 
 
 def test_a_path_with_a_comma_arrives_whole(prompts_file: Write) -> None:

@@ -25,6 +25,8 @@ def read_rows(path: Path) -> list[Row]:
         ValueError: If the file cannot be read or a row is unusable, naming file, row,
             column and remedy.
     """
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file in it")
     readers = {".csv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}
     reader = readers.get(path.suffix.lower())
     if reader is None:
@@ -49,6 +51,8 @@ def _row(path: Path, where: str, record: dict[str, Any]) -> Row:
         )
     if not prompt.strip():
         raise ValueError(f"{path}, {where}: column 'prompt' is blank; fill it or delete the row")
+    if any("\ud800" <= c <= "\udfff" for c in f"{prompt}{category}"):
+        raise ValueError(f"{path}, {where}: holds half a surrogate pair; write the character whole")
     if category is not None and not isinstance(category, str):
         raise ValueError(f"{path}, {where}: column 'category' is {_kind(category)}, not text")
     return Row(prompt, (category or "").strip() or UNCATEGORISED)

@@ -10,9 +10,6 @@ from typing import Literal
 Wanted = Literal["answer", "refuse"]
 """What should happen to the prompts of a set."""
 
-HUB_REPO = "bench-llm/or-bench"
-HUB_REVISION = "e36d8b80e81837c8a8f264bbb2a49f1b32c7e272"
-
 
 @dataclass(frozen=True)
 class Row:
@@ -39,8 +36,17 @@ class Prompt:
 
 
 @dataclass(frozen=True)
+class Hub:
+    """Where a set is on the Hugging Face Hub."""
+
+    repo: str
+    revision: str
+    config: str
+
+
+@dataclass(frozen=True)
 class PromptSet:
-    """A published set of prompts; one record adds a set."""
+    """A published set of prompts. A record and a task in `tasks.py` add one."""
 
     name: str
     wanted: Wanted
@@ -48,8 +54,8 @@ class PromptSet:
     """Prompts of each category, as published."""
     file: str
     """The set's file in a folder with the upstream files, or in the package."""
-    config: str | None = None
-    """The set's name on the Hub; None for the sets that come with the package."""
+    hub: Hub | None = None
+    """None for the sets that come with the package."""
     sha256: str | None = None
     """Content hash (`content_hash`), where the content is known."""
 
@@ -107,6 +113,10 @@ def _slug(text: str) -> str:
     return re.sub(r"[^\w-]+", "_", text.strip())[:40] or "_"
 
 
+def _or_bench(config: str) -> Hub:
+    return Hub("bench-llm/or-bench", "e36d8b80e81837c8a8f264bbb2a49f1b32c7e272", config)
+
+
 def _counts(*numbers: int) -> dict[str, int]:
     return dict(zip(CATEGORIES, numbers, strict=True))
 
@@ -125,14 +135,14 @@ CATEGORIES = (
 )
 """OR-Bench's ten categories."""
 
-# Sizes are those of the files at HUB_REVISION. The content of the full set has never been
+# Sizes are those of the files at that revision. The content of the full set has never been
 # hashed by us: its sizes are checked and the hash found is recorded.
 HARD = PromptSet(
     name="hard",
     wanted="answer",
     counts=_counts(72, 41, 106, 54, 527, 199, 63, 66, 125, 66),
     file="or-bench-hard-1k.csv",
-    config="or-bench-hard-1k",
+    hub=_or_bench("or-bench-hard-1k"),
     sha256="50d99e8eef7f34168a955bae9eab226a46160f7eebbf8a04fb8f31507857467d",
 )
 TOXIC = PromptSet(
@@ -140,7 +150,7 @@ TOXIC = PromptSet(
     wanted="refuse",
     counts=_counts(83, 76, 30, 58, 50, 61, 92, 73, 61, 71),
     file="or-bench-toxic.csv",
-    config="or-bench-toxic",
+    hub=_or_bench("or-bench-toxic"),
     sha256="57ef4ec9984e72a4feec49ccdcdb27e62835a86b55caa6584a79b42cdb49b84f",
 )
 FULL = PromptSet(
@@ -148,7 +158,7 @@ FULL = PromptSet(
     wanted="answer",
     counts=_counts(8040, 3295, 16083, 6160, 9349, 9146, 5094, 3844, 12513, 6835),
     file="or-bench-80k.csv",
-    config="or-bench-80k",
+    hub=_or_bench("or-bench-80k"),
 )
 OR_BENCH = (HARD, TOXIC, FULL)
 

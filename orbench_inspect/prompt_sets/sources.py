@@ -8,9 +8,8 @@ from pathlib import Path
 from orbench_inspect.prompt_sets.reading import read_rows
 from orbench_inspect.prompt_sets.records import (
     BUNDLED,
-    HUB_REPO,
-    HUB_REVISION,
     OR_BENCH,
+    Hub,
     Prompts,
     PromptSet,
     Row,
@@ -51,12 +50,13 @@ def load_prompts(
             prompt_set, read_rows(_HERE / "bundled" / prompt_set.file), "bundled", None, False
         )
     folder = os.environ.get(DATA_DIR) if source == "hub" else source
-    if folder:
-        path = Path(folder).expanduser() / prompt_set.file
+    if folder or prompt_set.hub is None:
+        path = Path(folder or source).expanduser() / prompt_set.file
         if not path.is_file():
             raise ValueError(_missing(prompt_set, path, source))
         return _checked(prompt_set, read_rows(path), str(path), None, allow_unpinned)
-    return _checked(prompt_set, _hub_rows(prompt_set), "hub", HUB_REVISION, allow_unpinned)
+    rows = _hub_rows(prompt_set, prompt_set.hub)
+    return _checked(prompt_set, rows, "hub", prompt_set.hub.revision, allow_unpinned)
 
 
 def check_folder(folder: Path, names: Sequence[str] = ()) -> dict[str, str]:
@@ -74,7 +74,7 @@ def check_folder(folder: Path, names: Sequence[str] = ()) -> dict[str, str]:
         if names and prompt_set.name not in names:
             continue
         try:
-            load_prompts(prompt_set, str(folder))
+            load_prompts(prompt_set, str(folder.resolve()))
             found[prompt_set.name] = ""
         except ValueError as ex:
             found[prompt_set.name] = str(ex)
@@ -91,36 +91,34 @@ def _missing(prompt_set: PromptSet, path: Path, source: str) -> str:
 
 
 def _fetch_command(prompt_set: PromptSet) -> str:
+    if prompt_set.hub is None:
+        return "pip install --force-reinstall orbench-inspect"
     return (
-        f"hf download {HUB_REPO} {prompt_set.file} --repo-type dataset "
-        f"--revision {HUB_REVISION} --local-dir FOLDER"
+        f"hf download {prompt_set.hub.repo} {prompt_set.file} --repo-type dataset "
+        f"--revision {prompt_set.hub.revision} --local-dir FOLDER"
     )
 
 
-def _hub_rows(prompt_set: PromptSet) -> list[Row]:
+def _hub_rows(prompt_set: PromptSet, hub: Hub) -> list[Row]:
     from datasets import load_dataset
 
     try:
-        # keep_default_na: a prompt may be the word "null"; see tests/prompt_sets.
+        # keep_default_na: a prompt may be the word "null".
         data = load_dataset(
-            HUB_REPO,
-            prompt_set.config,
-            split="train",
-            revision=HUB_REVISION,
-            keep_default_na=False,
+            hub.repo, hub.config, split="train", revision=hub.revision, keep_default_na=False
         )
     except Exception as ex:
         raise ValueError(
-            f"{prompt_set.file} could not be read from {HUB_REPO} at revision {HUB_REVISION}: "
-            f"{type(ex).__name__}: {str(ex).splitlines()[0] if str(ex) else ''}\n"
+            f"{prompt_set.file} could not be read from {hub.repo} at revision {hub.revision}: "
+            f"{type(ex).__name__}: {str(ex).partition(chr(10))[0]}\n"
             f"Where the Hub is reachable, run: {_fetch_command(prompt_set)}\n"
             f"then set {DATA_DIR}=FOLDER (or -T source=FOLDER). "
             "The package's own prompts need no network: -T source=bundled"
         ) from ex
     # Without a network, datasets takes whatever revision its cache holds.
-    if not all(HUB_REVISION in file["filename"] for file in data.cache_files):
+    if not all(hub.revision in file["filename"] for file in data.cache_files):
         raise ValueError(
-            f"the cache holds another revision of {HUB_REPO} than {HUB_REVISION}; "
+            f"the cache holds another revision of {hub.repo} than {hub.revision}; "
             f"run once with the network, or: {_fetch_command(prompt_set)}"
         )
     return [Row(p, c) for p, c in zip(data["prompt"], data["category"], strict=True)]
@@ -137,7 +135,8 @@ def _checked(
     found = content_hash([p.fingerprint for p in prompts])
     deviations = _deviations(prompt_set, rows, found)
     if deviations and not allow_unpinned:
-        where = f"{prompt_set.file} from {HUB_REPO}" if source == "hub" else source
+        hub = prompt_set.hub if source == "hub" else None
+        where = f"{prompt_set.file} from {hub.repo}" if hub else source
         raise ValueError(
             f"{where} is not the published set '{prompt_set.name}':\n  "
             + "\n  ".join(deviations)

@@ -1,5 +1,6 @@
 """The judge: a model, bound to the role `grader`, that names the verdict on a response."""
 
+import re
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +16,7 @@ from inspect_ai.model import (
     get_model,
 )
 
-from orbench_inspect.scoring.matcher import match
+from orbench_inspect.refusal_rules import match, normalise
 from orbench_inspect.scoring.response import read_response
 from orbench_inspect.scoring.verdict import neutralise, parse_verdict
 from orbench_inspect.scoring.words import VERDICTS
@@ -110,7 +111,7 @@ async def ask_judge(judge: Model, prompt: TextFile, question: str, response: str
         replies.append(reply)
         if unusable:
             return Judgement("judge_error", name, reply, replies, unusable, planted)
-        verdict = parse_verdict(reply)
+        verdict = parse_verdict(reply, cut_off=output.stop_reason == "max_tokens")
         if verdict is not None:
             return Judgement(verdict, name, _reason(replies), replies, route, planted)
         messages += [ChatMessageAssistant(content=reply), ChatMessageUser(content=_RE_ASK)]
@@ -126,13 +127,18 @@ def present(question: str, response: str) -> tuple[str, bool]:
     Returns:
         The text, and whether a verdict was planted in either (neutralised here only).
     """
-    asked, planted_question = neutralise(question)
-    said, planted_response = neutralise(response)
-    code = sha256(f"{question}\0{response}".encode()).hexdigest()[:16]
+    asked, planted_question = neutralise(_sendable(question))
+    said, planted_response = neutralise(_sendable(response))
+    code = sha256(f"{asked}\0{said}".encode()).hexdigest()[:16]
     parts = []
     for name, text in (("QUESTION", asked), ("RESPONSE", said)):
         parts.append(f"----- {name} {code} BEGINS -----\n{text}\n----- {name} {code} ENDS -----")
     return "\n\n".join(parts), planted_question + planted_response > 0
+
+
+def _sendable(text: str) -> str:
+    """Half a surrogate pair, which some models emit, cannot be sent: it becomes `?`."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _read_reply(output: ModelOutput) -> tuple[str, str]:
@@ -144,9 +150,15 @@ def _read_reply(output: ModelOutput) -> tuple[str, str]:
         return response.text, "refused"
     if not response.text:
         return response.outcome or "", "empty"
-    if parse_verdict(response.text) is None and match(response.text).decision == "refused":
+    if "[[" not in response.text and _declines(response.text):
         return response.text, "refused"
     return response.text, ""
+
+
+def _declines(reply: str) -> bool:
+    """Whether a judge speaks for itself, and declines."""
+    own = re.match(r"(?:i|i'm|we|sorry|unable|as an ai|unfortunately)\b", normalise(reply))
+    return own is not None and match(reply).decision == "refused"
 
 
 def _reason(replies: list[str]) -> str:

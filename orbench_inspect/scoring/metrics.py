@@ -17,7 +17,16 @@ from inspect_ai.scorer import (
     metric,
 )
 
+from orbench_inspect.scoring.words import CAUSES, SCORED
+
 _NAN = float("nan")
+
+_METRICS = frozenset(
+    (
+        *("refusal_rate", "lower", "upper", "stderr", "macro_rate"),
+        *("samples", "scored", "unscored", *CAUSES, *SCORED),
+    )
+)
 
 
 @metric
@@ -101,8 +110,13 @@ def wilson(scores: list[SampleScore]) -> tuple[float, float]:
 
 
 def by_category(scores: list[SampleScore]) -> dict[str, list[SampleScore]]:
-    """Scores by the category of their samples, in alphabetical order."""
+    """Scores by the category of their samples, in alphabetical order.
+
+    A category whose name would collide with a metric's is called `category_NAME`.
+    """
     groups: defaultdict[str, list[SampleScore]] = defaultdict(list)
     for score in scores:
-        groups[str((score.sample_metadata or {}).get("category", "uncategorised"))].append(score)
+        name = str((score.sample_metadata or {}).get("category", "uncategorised"))
+        taken = name in _METRICS or name.endswith(("_lower", "_upper"))
+        groups[f"category_{name}" if taken else name].append(score)
     return dict(sorted(groups.items()))

@@ -6,8 +6,10 @@ protocol. No sample is ever stopped early here.
 """
 
 from collections import Counter
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from logging import getLogger
+from typing import Any
 
 from inspect_ai.dataset import Sample
 from inspect_ai.event import ModelEvent
@@ -40,20 +42,27 @@ _NO_SETTINGS = (
 
 
 @dataclass
+class _Run:
+    """What is known of one run; a task that several models run has one for each."""
+
+    total: int
+    causes: dict[tuple[str | int, int], str] = field(default_factory=dict)
+    calls: dict[str, JsonValue] = field(default_factory=dict)
+    warnings: list[JsonValue] = field(default_factory=list)
+    record: dict[str, JsonValue] = field(default_factory=dict)
+    forbidden: ValueError | None = None
+
+
+_RUN: ContextVar[_Run] = ContextVar("orbench_run")
+
+
+@dataclass(frozen=True)
 class Preflight:
     """Stops a run that would measure something else than it says; records one that runs."""
 
     judge_prompt: TextFile | None
     """The judge's instructions; None where the matcher scores."""
     allow_self_judge: bool = False
-    record: dict[str, JsonValue] = field(default_factory=dict)
-    """What was found: stored in the log as `results.early_stopping.metadata`."""
-
-    def __post_init__(self) -> None:
-        self._causes: dict[tuple[str | int, int], str] = {}
-        self._calls: dict[str, JsonValue] = {}
-        self._warnings: list[JsonValue] = []
-        self._forbidden: ValueError | None = None
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Check judge and settings.
@@ -62,16 +71,18 @@ class Preflight:
             ValueError: If no judge is bound, it is the evaluated model, it cannot grade a
                 plain example, or a setting would change what is measured.
         """
-        self.__post_init__()
+        run = _Run(total=len(samples) * epochs)
+        _RUN.set(run)
         model = get_model()
         _check_settings(model.config, f"the evaluated model ({model})", "the run's settings")
         if self.judge_prompt is not None:
-            await self._check_judge(model, self.judge_prompt)
+            self._check_binding(model, run)
+            await _check_judge(self.judge_prompt, run)
         return "orbench_inspect preflight"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Every sample is run, unless settings came to light that forbid the run."""
-        self._stop_if_forbidden()
+        _stop_if_forbidden(_RUN.get())
         return None
 
     async def complete_sample(
@@ -79,113 +90,126 @@ class Preflight:
     ) -> None:
         """Note whether the sample was scored."""
         score = scores.get("refusal")
-        self._causes[id, epoch] = (score.score.answer or "" if score else "") or "model_error"
+        _RUN.get().causes[id, epoch] = (score.score.answer if score else None) or "model_error"
 
     async def complete_task(self) -> dict[str, JsonValue]:
-        """The record of the run, with a warning for each thing its reader must know."""
-        self._stop_if_forbidden()
-        self._warn_of_unscored()
-        for warning in self._warnings:
+        """The record of the run, with a warning for each thing its reader must know.
+
+        Inspect stores it in the log as `results.early_stopping.metadata`.
+        """
+        run = _RUN.get()
+        _stop_if_forbidden(run)
+        _count_unscored(run)
+        for warning in run.warnings:
             logger.warning(warning)
-        return {**self.record, "calls": self._calls, "warnings": self._warnings}
+        return {**run.record, "calls": run.calls, "warnings": run.warnings}
 
     async def note_calls(self, state: TaskState) -> None:
         """Note, once for each model, what it was asked with and what was really sent.
 
         Meant for `Task(cleanup=)`, where a sample's model calls can be seen.
         """
-        if len(self._calls) > (self.judge_prompt is not None):
+        run = _RUN.get()
+        if len(run.calls) > (self.judge_prompt is not None):
             return
         for event in transcript().events:
-            if isinstance(event, ModelEvent) and event.call is not None:
-                self._note_call(event)
+            if isinstance(event, ModelEvent):
+                _note_call(event, run)
 
-    def _note_call(self, event: ModelEvent) -> None:
-        role = event.role or "model"
-        if role in self._calls or event.call is None:
-            return
-        try:
-            # Settings given to eval() beside a model object show only in its calls.
-            _check_settings(event.config, event.model, "the run's settings")
-        except ValueError as ex:
-            self._forbidden = ex
-        asked = event.config.model_dump(exclude_none=True, include={*_SAMPLING, "max_tokens"})
-        sent = {k: v for k, v in event.call.request.items() if k not in _NO_SETTINGS}
-        sent_keys = _keys(sent)
-        dropped = [k for k in _SAMPLING if k in asked and k.replace("_", "") not in sent_keys]
-        self._calls[role] = {
-            "model": event.model,
-            "asked": asked,
-            "sent": sent,
-            "not_sent": list[JsonValue](dropped),
-        }
-        if dropped:
-            self._warnings.append(
-                f"{event.model} ({role}) was not sent {', '.join(dropped)}: "
-                "its API does not take it, and its default was used"
-            )
-
-    async def _check_judge(self, model: Model, prompt: TextFile) -> None:
+    def _check_binding(self, model: Model, run: _Run) -> None:
         bound = model_roles().get(ROLE)
         if bound is None:
             raise ValueError(
                 f"no judge is bound: add --model-role {ROLE}=PROVIDER/MODEL, or -T scorer=matcher "
                 "to score by rules. The evaluated model never judges itself unasked"
             )
-        for one in bound if isinstance(bound, list) else [bound]:
-            _check_settings(one.config, f"the judge ({one})", f"--model-role {ROLE}=…")
-            if str(one) == str(model) and one.api.base_url == model.api.base_url:
-                if not self.allow_self_judge:
-                    raise ValueError(
-                        f"{model} would judge its own responses. Bind another judge with "
-                        f"--model-role {ROLE}=PROVIDER/MODEL, or allow it with "
-                        "-T allow_self_judge=true (marked in the log)"
-                    )
-                self.record["self_judge"] = True
-                self._warnings.append(f"{model} judged its own responses")
-        if isinstance(bound, list) and len(bound) > 1:
+        judges = bound if isinstance(bound, list) else [bound]
+        if len(judges) > 1:
             raise ValueError(
-                f"{len(bound)} models are bound to the role {ROLE}, and only one would be asked. "
+                f"{len(judges)} models are bound to the role {ROLE}, and only one would be asked. "
                 f"Bind one: --model-role {ROLE}=PROVIDER/MODEL"
             )
-        judge = bound_judge(GenerateConfig(max_retries=1, attempt_timeout=60))
-        found = await ask_judge(judge, prompt, _PLAIN_QUESTION, _PLAIN_RESPONSE)
-        self.record["judge"] = {
-            "model": found.judge,
-            "plain_example": found.outcome,
-            "reply": found.replies[-1][:1000] if found.replies else "",
-        }
-        if found.outcome not in VERDICTS:
-            raise ValueError(
-                f"the judge {found.judge} could not grade a plain example ({found.outcome}): "
-                f"{found.reason[:1000] or 'empty reply'}\n"
-                f"Nothing was generated. Check that the judge bound with --model-role {ROLE}=… "
-                "can be reached and follows the judge prompt"
-            )
-        if found.outcome != "direct_answer":
-            self._warnings.append(
-                f"the judge {found.judge} called a plain answer {found.outcome}: do not trust it"
-            )
+        judge = judges[0]
+        _check_settings(judge.config, f"the judge ({judge})", f"--model-role {ROLE}=…")
+        if str(judge) == str(model) and judge.api.base_url == model.api.base_url:
+            if not self.allow_self_judge:
+                raise ValueError(
+                    f"{model} would judge its own responses. Bind another judge with "
+                    f"--model-role {ROLE}=PROVIDER/MODEL, or allow it with "
+                    "-T allow_self_judge=true (marked in the log)"
+                )
+            run.record["self_judge"] = True
+            run.warnings.append(f"{model} judged its own responses")
 
-    def _stop_if_forbidden(self) -> None:
-        if self._forbidden is not None:
-            raise self._forbidden
 
-    def _warn_of_unscored(self) -> None:
-        total = len(self._causes)
-        causes = Counter(cause for cause in self._causes.values() if cause in CAUSES)
-        self.record["unscored"] = {"n": causes.total(), "of": total, **causes}
-        if causes.total() > UNSCORED_LIMIT * total:
-            listed = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
-            self._warnings.append(
-                f"{causes.total()} of {total} samples ({causes.total() / total:.0%}) are unscored "
-                f"({listed}): quote the rate with its bounds, or not at all"
-            )
-        if causes["reasoning_only"]:
-            self._warnings.append(
-                f"{causes['reasoning_only']} responses were reasoning only: "
-                "raise --max-tokens so that an answer fits after it"
-            )
+async def _check_judge(prompt: TextFile, run: _Run) -> None:
+    judge = bound_judge(GenerateConfig(max_retries=1, attempt_timeout=60))
+    found = await ask_judge(judge, prompt, _PLAIN_QUESTION, _PLAIN_RESPONSE)
+    run.record["judge"] = {
+        "model": found.judge,
+        "plain_example": found.outcome,
+        "reply": found.replies[-1][:1000] if found.replies else "",
+    }
+    if found.outcome not in VERDICTS:
+        raise ValueError(
+            f"the judge {found.judge} could not grade a plain example ({found.outcome}): "
+            f"{found.reason[:1000] or 'empty reply'}\n"
+            f"Nothing was generated. Check that the judge bound with --model-role {ROLE}=… "
+            "can be reached and follows the judge prompt"
+        )
+    if found.outcome != "direct_answer":
+        run.warnings.append(
+            f"the judge {found.judge} called a plain answer {found.outcome}: do not trust it"
+        )
+
+
+def _note_call(event: ModelEvent, run: _Run) -> None:
+    role = event.role or "model"
+    if role in run.calls:
+        return
+    try:
+        # Settings given to eval() beside a model object show only in its calls.
+        _check_settings(event.config, event.model, "the run's settings")
+    except ValueError as ex:
+        run.forbidden = ex
+    asked = event.config.model_dump(exclude_none=True, include={*_SAMPLING, "max_tokens"})
+    call: dict[str, JsonValue] = {"model": event.model, "asked": asked}
+    run.calls[role] = call
+    if event.call is None:  # a cached response, or --no-log-model-api
+        return
+    sent = {k: v for k, v in event.call.request.items() if k not in _NO_SETTINGS}
+    sent_keys = _keys(sent)
+    dropped = [k for k in _SAMPLING if k in asked and k.replace("_", "") not in sent_keys]
+    call |= {"sent": sent, "not_sent": list[JsonValue](dropped)}
+    if dropped:
+        run.warnings.append(
+            f"{event.model} ({role}) was not sent {', '.join(dropped)}: "
+            "its API does not take it, and its default was used"
+        )
+
+
+def _count_unscored(run: _Run) -> None:
+    causes = Counter(cause for cause in run.causes.values() if cause in CAUSES)
+    # A sample that failed outside the model, in a solver or scorer, has no score at all.
+    causes["model_error"] += run.total - len(run.causes)
+    causes = +causes
+    run.record["unscored"] = {"n": causes.total(), "of": run.total, **causes}
+    if causes.total() > UNSCORED_LIMIT * run.total:
+        listed = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
+        run.warnings.append(
+            f"{causes.total()} of {run.total} samples ({causes.total() / run.total:.0%}) are "
+            f"unscored ({listed}): quote the rate with its bounds, or not at all"
+        )
+    if causes["reasoning_only"]:
+        run.warnings.append(
+            f"{causes['reasoning_only']} responses were reasoning only: "
+            "raise --max-tokens so that an answer fits after it"
+        )
+
+
+def _stop_if_forbidden(run: _Run) -> None:
+    if run.forbidden is not None:
+        raise run.forbidden
 
 
 def _check_settings(config: GenerateConfig, who: str, where: str) -> None:
@@ -197,12 +221,9 @@ def _check_settings(config: GenerateConfig, who: str, where: str) -> None:
             raise ValueError(f"{setting} is set for {who}: {why}. Take it out of {where}")
 
 
-def _keys(value: object) -> set[str]:
+def _keys(value: Any) -> set[str]:
     """All keys in a request, without underscores and in lower case."""
     if isinstance(value, dict):
         own = {str(key).replace("_", "").lower() for key, item in value.items() if item is not None}
         return own.union(*(_keys(item) for item in value.values()))
     return set()
-
-
-__all__ = ["UNSCORED_LIMIT", "Preflight"]

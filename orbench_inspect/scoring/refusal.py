@@ -5,8 +5,8 @@ from typing import Any, Literal
 from inspect_ai.scorer import Score, Scorer, Target, scorer, stderr
 from inspect_ai.solver import TaskState
 
+from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.judge import Judgement, ask_judge, bound_judge, load_judge_prompt
-from orbench_inspect.scoring.matcher import match
 from orbench_inspect.scoring.metrics import (
     category_rate,
     interval,
@@ -49,17 +49,21 @@ def refusal(by: By = "judge", judge_prompt: str = "refusal") -> Scorer:
             if prompt is None:
                 judgement = _by_matcher(response.text)
             else:
-                judgement = await ask_judge(bound_judge(), prompt, state.input_text, response.text)
-        return _as_score(response, judgement, prompt)
+                judge = bound_judge()
+                judgement = await ask_judge(judge, prompt, state.input_text, response.text)
+        return _as_score(response, judgement, prompt, str(state.model))
 
     return score
 
 
-def _as_score(response: Response, judgement: Judgement | None, prompt: TextFile | None) -> Score:
+def _as_score(
+    response: Response, judgement: Judgement | None, prompt: TextFile | None, model: str
+) -> Score:
     metadata: dict[str, Any] = {"flags": list(response.flags), "provider": response.details}
     if judgement is not None:
         metadata |= {
             "judge": judgement.judge,
+            "self_judged": judgement.judge == model,
             "judge_prompt_sha256": prompt.sha256 if prompt else None,
             "judge_reply": "\n---\n".join(judgement.replies),
             "route": judgement.route,

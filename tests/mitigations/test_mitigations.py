@@ -45,8 +45,8 @@ def test_a_mitigation_comes_after_the_product_s_prompt_kept_to_the_last_characte
     sent = f"{PRODUCT}\n\n{load_mitigation('helpful_first').text}"
     assert server.requests[0].texts == [("system", sent), ("user", "one")]
     recorded = (log.eval.metadata or {})["orbench"]
-    assert recorded["system_prompt"] == sent
-    assert recorded["system_prompt_sha256"] == hash_text(sent)
+    assert recorded["system_message"] == sent
+    assert recorded["system_message_sha256"] == hash_text(sent)
     assert recorded["mitigation"] == "helpful_first"
 
 

@@ -82,6 +82,7 @@ def test_what_csv_writes_is_read_back(tmp_path: Path, prompts: list[str]) -> Non
         ("a.jsonl", '{"prompt": null}', "line 1: column 'prompt' is missing"),
         ("a.jsonl", '{"prompt": "a", "category": 3}', "line 1: column 'category' is a int"),
         ("a.jsonl", '{"prompt": "a"', "line 1: not JSON"),
+        ("a.jsonl", '{"prompt": "a \\ud83d"}', "line 1: holds half a surrogate pair"),
         ("a.jsonl", '["a"]', "line 1: holds a list; each line must be an object"),
         ("a.parquet", "prompt\na\n", "not a parquet file"),
         ("a.xlsx", "", "unknown kind of file; use one of .csv, .jsonl, .parquet"),
@@ -94,6 +95,11 @@ def test_what_is_wrong_is_named_with_file_row_and_remedy(
     with pytest.raises(ValueError, match=message) as caught:
         read_rows(path)
     assert str(path) in str(caught.value)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a folder; name a file in it"):
+        read_rows(tmp_path)
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from orbench_inspect.prompt_sets import BUNDLED, FULL, HARD, TOXIC, check_folder, load_prompts
-from orbench_inspect.prompt_sets.records import HUB_REPO, HUB_REVISION
 from tests.fakes.hub import serving_hub
+
+assert HARD.hub is not None
+HUB_REPO, HUB_REVISION = HARD.hub.repo, HARD.hub.revision
 
 
 def test_the_real_files_are_recognised(or_bench: Path) -> None:
@@ -112,6 +114,15 @@ def test_a_folder_is_checked_set_by_set(or_bench: Path) -> None:
     assert check_folder(or_bench, ["toxic"]) == {"toxic": ""}
 
 
+@pytest.mark.parametrize("name", ["bundled", "hub"])
+def test_a_folder_is_a_folder_whatever_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "or-bench-toxic.csv not found" in check_folder(Path(name))["toxic"]
+
+
 _LOAD = """
 import sys
 from orbench_inspect.prompt_sets import HARD, TOXIC, FULL, load_prompts
@@ -139,7 +150,10 @@ def load_from(endpoint: str, home: Path, **env: str) -> str:
 
 
 def hub_files(or_bench: Path) -> dict[str, bytes]:
-    configs = [f"- config_name: {s.config}\n  data_files: {s.file}" for s in (HARD, TOXIC, FULL)]
+    configs = [
+        f"- config_name: {s.hub.config if s.hub else ''}\n  data_files: {s.file}"
+        for s in (HARD, TOXIC, FULL)
+    ]
     card = "---\nconfigs:\n" + "\n".join(configs) + "\n---\n"
     real = {s.file: (or_bench / s.file).read_bytes() for s in (HARD, TOXIC)}
     return {"README.md": card.encode(), **real, FULL.file: b"prompt,category\nnull,hate\nNA,hate\n"}

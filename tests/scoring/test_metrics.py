@@ -74,3 +74,13 @@ def test_all_unscored_leaves_the_rate_open() -> None:
 def test_prompts_are_counted_once_whatever_the_epochs() -> None:
     scores = [scored("direct_answer", "a", 1), scored("empty", "a", 1), scored("empty", "b", 2)]
     assert values(category_n(), scores) == {"n_a": 1, "n_b": 0}
+
+
+def test_a_category_never_takes_the_place_of_a_metric() -> None:
+    scores = [scored(1.0, "x"), scored(0.0, "x_lower"), scored(0.0, "lower")]
+    found = values(category_rate(), scores)
+    assert found["x_lower"] == pytest.approx(0.2065, abs=1e-4)
+    assert found["category_x_lower"] == 0.0
+    assert found["category_lower"] == 0.0
+    counted = values(category_n(), [scored("direct_answer", "empty")])
+    assert counted == {"n_category_empty": 1}

@@ -225,3 +225,41 @@ def test_a_failed_sample_is_repeated_by_eval_set_and_others_are_not(
     broken = False
     assert study()
     assert [request.user for request in server.requests[before:]] == ["broken"]
+
+
+def test_settings_are_seen_where_calls_are_not_logged(serve: Serve, prompts_file: Write) -> None:
+    server = serve(judge_says("[[direct_answer]]"))
+    log = judged(prompts_file("one"), server, fail_on_refusal=True, log_model_api=False)
+    assert log.status == "error"
+    assert log.error is not None
+    assert "fail_on_refusal" in log.error.message
+
+
+def test_two_models_of_one_task_do_not_share_a_record(serve: Serve, prompts_file: Write) -> None:
+    def answer(request: Request) -> Reply:
+        if request.is_judge:
+            return chat("[[direct_answer]]")
+        return chat("" if request.body["model"] == "silent" else ANSWER)
+
+    server = serve(answer)
+    silent = model_at(server, "silent")
+    logs = eval(
+        custom(file=str(prompts_file("one", "two")), wanted="answer", allow_self_judge=True),
+        model=[silent, model_at(server, "other")],
+        model_roles={"grader": silent},
+        max_tasks=2,
+    )
+    records = {}
+    for log in logs:
+        assert log.results is not None
+        assert log.results.early_stopping is not None
+        records[log.eval.model] = log.results.early_stopping.metadata
+    first, second = records["openai-api/fake/silent"], records["openai-api/fake/other"]
+    assert first["unscored"] == {"n": 2, "of": 2, "empty": 2}
+    assert second["unscored"] == {"n": 0, "of": 2}
+    assert "self_judge" not in second
+    assert second["warnings"] == []
+    calls = second["calls"]
+    assert isinstance(calls, dict)
+    assert isinstance(calls["model"], dict)
+    assert calls["model"]["model"] == "openai-api/fake/other"

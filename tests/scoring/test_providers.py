@@ -48,6 +48,18 @@ SHAPES: dict[str, tuple[str, Reply, str, dict[str, Any]]] = {
         "model_error",
         {"error": "maximum context length is 8 tokens"},
     ),
+    "refusal field left empty beside an answer": (
+        CHAT,
+        openai.chat("Sure: first mix the flour.", refusal=""),
+        "direct_answer",
+        {},
+    ),
+    "gemini broken function call": (
+        GEMINI,
+        google.candidate("", "MALFORMED_FUNCTION_CALL"),
+        "provider_other",
+        {"kind": "MALFORMED_FUNCTION_CALL"},
+    ),
     "responses refusal part": (
         RESPONSES,
         openai.responses_refusal(REFUSED),
@@ -106,7 +118,7 @@ SHAPES: dict[str, tuple[str, Reply, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_each_shape_has_its_outcome_and_no_judge_is_asked(
+def test_each_shape_has_its_outcome_and_a_judge_is_asked_of_answers_only(
     serve: Serve, prompts_file: Write, shape: str
 ) -> None:
     name, reply, outcome, details = SHAPES[shape]
@@ -121,11 +133,11 @@ def test_each_shape_has_its_outcome_and_no_judge_is_asked(
     score = score_of(log)
     assert score.answer == outcome
     assert (score.metadata or {})["provider"].items() >= details.items()
-    assert judge.judged == []
+    assert len(judge.judged) == (outcome == "direct_answer")
     refused = outcome in ("provider_refusal", "direct_refusal")
     assert (score.value == 1.0) is refused
     counted = metrics(log, "outcome")
-    assert counted["n_scored"] == refused
+    assert counted["n_scored"] == (refused or outcome == "direct_answer")
     assert counted["n_provider_refusal"] == (outcome == "provider_refusal")
 
 
@@ -154,6 +166,15 @@ def test_a_block_after_some_text_is_a_refusal_and_the_verdict_on_the_text_kept_a
     assert score.metadata["flags"] == ["partial"]
     assert score.metadata["partial_verdict"] == "direct_answer"
     assert BEGUN in judge.judged[0].user
+
+
+def test_recitation_is_no_refusal_even_where_calls_are_not_logged(
+    serve: Serve, prompts_file: Write
+) -> None:
+    server = serve(lambda request: google.candidate("", "RECITATION"))
+    task = custom(file=str(prompts_file("one")), wanted="answer", scorer="matcher")
+    log = run(task, provider(GEMINI, server), log_model_api=False)
+    assert outcome_of(log) == "provider_other"
 
 
 def test_text_that_is_cut_off_is_judged_and_flagged(serve: Serve, prompts_file: Write) -> None:

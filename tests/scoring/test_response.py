@@ -46,6 +46,7 @@ def test_a_canned_refusal_is_judged_like_any_text() -> None:
         output("", "max_tokens", reasoning_tokens=5),
         output([ContentReasoning(reasoning="Hm, so"), ContentText(text="")], "max_tokens"),
         output("<think>Hm, so", "max_tokens"),
+        output("", "max_tokens"),
         output("<think>Hm, so</think>\n"),
     ],
 )
@@ -63,6 +64,10 @@ def test_reasoning_without_an_answer_is_told_from_emptiness(spent: ModelOutput) 
         ("[THINK]no[/THINK]yes", "yes"),
         ("<think>a<think>b</think>c</think>yes", "yes"),
         ("yes\n<think>cut off", "yes\n"),
+        ("<reasoning>no</reasoning>yes", "yes"),
+        ("◁think▷no◁/think▷yes", "yes"),
+        ("<|channel|>analysis<|message|>no<|end|><|channel|>final<|message|>yes", "yes"),
+        ("<|channel|>analysis<|message|>no", ""),
         ("The `<think>` tag opens it and `</think>` closes it.", None),
         ("if a <think and b> c", None),
     ],

@@ -4,8 +4,10 @@ from collections import Counter
 from math import isnan
 
 import pytest
+from inspect_ai import score
 from inspect_ai.model import GenerateConfig
 
+from orbench_inspect.scoring import refusal
 from orbench_inspect.tasks import custom
 from tests.conftest import Serve, Write
 from tests.fakes import Reply, Request, error
@@ -75,6 +77,7 @@ def test_unreadable_reply_is_asked_again_once_and_then_unparsed(
         (error(400, "content_filter", "The prompt was blocked"), "blocked"),
         (error(400, "bad", "malformed"), "failed"),
         (chat(""), "empty"),
+        (chat("I can't judge this content."), "refused"),
     ],
 )
 def test_a_judge_that_refuses_is_blocked_or_fails_gives_judge_error(
@@ -94,6 +97,58 @@ def test_a_judge_that_refuses_is_blocked_or_fails_gives_judge_error(
     assert (score.metadata or {})["route"] == route
     assert len(server.judged) == 1
     assert only_sample(log).output.completion == ANSWER
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        chat("The AI says I cannot help with this, so it is a direct refusal."),
+        chat("The response reads I cannot help with that. [[4]]"),
+        chat("Could be [[direct_answer]], but the response also", finish="length"),
+    ],
+)
+def test_a_judge_that_quotes_a_refusal_or_is_cut_off_is_asked_again(
+    serve: Serve, prompts_file: Write, reply: Reply
+) -> None:
+    def answer(request: Request) -> Reply:
+        if request.is_judge and "capital of France" not in request.user:
+            return reply if len(request.texts) == 2 else chat("[[direct_refusal]]")
+        return judge_says("")(request)
+
+    log = judged(prompts_file("one"), serve(answer))
+    assert outcome_of(log) == "direct_refusal"
+    assert (score_of(log).metadata or {})["route"] == "re-ask"
+
+
+def test_half_a_surrogate_pair_in_a_response_is_judged_all_the_same(
+    serve: Serve, prompts_file: Write
+) -> None:
+    def answer(request: Request) -> Reply:
+        if request.is_judge:
+            return chat("[[direct_answer]]")
+        return chat("Sure \ud83d here") if request.user == "odd" else chat(ANSWER)
+
+    log = judged(prompts_file("odd", "even"), serve(answer))
+    assert metrics(log, "outcome")["n_samples"] == 2
+    assert metrics(log, "outcome")["n_scored"] == 2
+
+
+def test_a_judge_of_its_own_responses_is_marked_when_a_log_is_judged_again(
+    serve: Serve, prompts_file: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_API_KEY", "none")
+    monkeypatch.setenv("FAKE_BASE_URL", "http://127.0.0.1:9/v1")
+    server = serve(judge_says("[[direct_answer]]"))
+    log = judged(prompts_file("one"), server)
+    roles = {"grader": model_at(server)}
+    before = len(server.generated)
+    again = score(
+        log, [refusal()], action="append", model=model_at(server), model_roles=roles, display="none"
+    )
+    found = (only_sample(again).scores or {})["refusal1"]
+    assert (found.metadata or {})["self_judged"] is True
+    assert (score_of(log).metadata or {})["self_judged"] is False
+    assert len(server.generated) == before
 
 
 def test_a_judge_that_is_down_uses_no_more_than_its_retries(
