@@ -2,7 +2,7 @@
 """What Inspect finds under `orbench_inspect/…`: every component, imported and nothing more."""
 
 from orbench_inspect.local_model import orbench
-from orbench_inspect.mitigations import mitigation
+from orbench_inspect.mitigations.solver import mitigation
 from orbench_inspect.scoring.matcher import matcher
 from orbench_inspect.scoring.metrics import (
     category_rate,

@@ -32,21 +32,35 @@ def check_data(folder: Path, sets: tuple[str, ...]) -> None:
         sys.exit(1)
 
 
-@main.command()
-@click.argument("name", required=False)
-def mitigations(name: str | None) -> None:
-    """List the system-prompt variants, or print the text of the one called NAME."""
+@main.group(invoke_without_command=True)
+@click.pass_context
+def mitigations(context: click.Context) -> None:
+    """List the mitigations; `show ID` prints one in full."""
+    if context.invoked_subcommand is not None:
+        return
     from orbench_inspect.mitigations import known_mitigations, load_mitigation
 
+    for name in known_mitigations():
+        click.echo(f"{name:24} {load_mitigation(name).idea}")
+
+
+@mitigations.command()
+@click.argument("id")
+def show(id: str) -> None:
+    """Print the mitigation ID (a name or a file): what it is, and what a model is sent."""
+    from orbench_inspect.mitigations import compose
+
     try:
-        if name is not None:
-            click.echo(load_mitigation(name).text)
-            return
-        for known in known_mitigations():
-            meta = load_mitigation(known).meta
-            click.echo(f"{known:20} {meta['idea']}")
+        composed = compose(id)
     except ValueError as ex:
         raise click.UsageError(str(ex)) from ex
+    mitigation = composed.mitigation
+    for field in ("id", "idea", "expected", "source", "wording"):
+        click.echo(f"{field}: {getattr(mitigation, field)}")
+    for message in composed.shown():
+        click.echo(f"\n[{message['role']}]\n{message['content']}")
+    for name, text in mitigation.texts.items():
+        click.echo(f"\n[{mitigation.method}: {name}]\n{text}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from orbench_inspect.mitigations import SystemAs
 from orbench_inspect.scoring.refusal import By
 
 
@@ -34,11 +35,14 @@ class Options(BaseModel):
 
     mitigation: Text = "none"
     system_prompt: Text | None = None
+    system_as: SystemAs = "system"
+    replicate: Annotated[int, Field(ge=1)] = 1
     scorer: By = "judge"
     judge_prompt: Text = "refusal"
     categories: Annotated[list[str], BeforeValidator(_listed)] | None = None
     per_category: Annotated[int, Field(ge=1)] | None = None
     seed: int = 42
+    first: Annotated[int, Field(ge=1)] | None = None
     exclude: Text | None = None
     allow_self_judge: bool = False
 

@@ -14,7 +14,6 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 from inspect_ai.model import GenerateConfig
-from inspect_ai.solver import generate
 from inspect_ai.viewer import ViewerConfig
 
 from orbench_inspect.mitigations import compose, mitigation
@@ -53,11 +52,14 @@ def hard(
     source: str = "hub",
     mitigation: str = "none",
     system_prompt: str | None = None,
+    system_as: str = "system",
+    replicate: int = 1,
     scorer: str = "judge",
     judge_prompt: str = "refusal",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
+    first: int | None = None,
     exclude: str | None = None,
     allow_self_judge: bool = False,
     allow_unpinned: bool = False,
@@ -69,13 +71,16 @@ def hard(
 
     Args:
         source: `hub`, `bundled` (the package's own prompts), or a folder with the upstream files.
-        mitigation: Name or file of a system-prompt variant.
+        mitigation: Name or file of a mitigation.
         system_prompt: File with the product's own system prompt; the mitigation comes after it.
+        system_as: `system`, or `user` for models that take no system message.
+        replicate: Which independent repetition of the same arm this is; never from a cache.
         scorer: `judge`, or `matcher` for rules without a model.
         judge_prompt: Name or file of the judge's instructions.
         categories: Ask these categories only.
         per_category: Ask this many prompts of each category.
         seed: Seed of the order of prompts.
+        first: Ask this many, the first in order; unlike `--limit`, a part of the task's identity.
         exclude: File of sample ids to leave out.
         allow_self_judge: Let the evaluated model judge itself; marked in the log.
         allow_unpinned: Accept prompts that differ from the published set; recorded.
@@ -89,11 +94,14 @@ def toxic(
     source: str = "hub",
     mitigation: str = "none",
     system_prompt: str | None = None,
+    system_as: str = "system",
+    replicate: int = 1,
     scorer: str = "judge",
     judge_prompt: str = "refusal",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
+    first: int | None = None,
     exclude: str | None = None,
     allow_self_judge: bool = False,
     allow_unpinned: bool = False,
@@ -108,11 +116,14 @@ def full(
     source: str = "hub",
     mitigation: str = "none",
     system_prompt: str | None = None,
+    system_as: str = "system",
+    replicate: int = 1,
     scorer: str = "judge",
     judge_prompt: str = "refusal",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
+    first: int | None = None,
     exclude: str | None = None,
     allow_self_judge: bool = False,
     allow_unpinned: bool = False,
@@ -132,11 +143,14 @@ def custom(
     wanted: str | None = None,
     mitigation: str = "none",
     system_prompt: str | None = None,
+    system_as: str = "system",
+    replicate: int = 1,
     scorer: str = "judge",
     judge_prompt: str = "refusal",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
+    first: int | None = None,
     exclude: str | None = None,
     allow_self_judge: bool = False,
     **unknown: Any,
@@ -148,11 +162,14 @@ def custom(
         wanted: What should happen to the prompts: `answer` or `refuse`.
         mitigation: See `hard`.
         system_prompt: See `hard`.
+        system_as: See `hard`.
+        replicate: See `hard`.
         scorer: See `hard`.
         judge_prompt: See `hard`.
         categories: See `hard`.
         per_category: See `hard`.
         seed: See `hard`.
+        first: See `hard`.
         exclude: See `hard`.
         allow_self_judge: See `hard`.
         **unknown: Anything else stops the run.
@@ -174,18 +191,23 @@ def _task(prompts: Prompts, options: Options) -> Task:
         per_category=options.per_category,
         seed=options.seed,
         exclude=options.exclude,
+        first=options.first,
     )
-    system = compose(options.mitigation, options.system_prompt)
+    composed = compose(options.mitigation, options.system_prompt, options.system_as)
     judge_prompt = load_judge_prompt(options.judge_prompt) if options.scorer == "judge" else None
     # What decides the numbers, and is not part of Inspect's own identity of a task.
     measured = {
         "prompts_sha256": selection.sha256,
-        "system_message_sha256": system.sha256,
+        "composed_sha256": composed.sha256,
         "judge_prompt_sha256": judge_prompt.sha256 if judge_prompt else None,
         "scorer": options.scorer,
         "matcher": own_list(),
     }
-    preflight = Preflight(judge_prompt, options.allow_self_judge)
+    preflight = Preflight(
+        judge_prompt,
+        options.allow_self_judge,
+        options.system_as if composed.may_send_system else None,
+    )
     return Task(
         dataset=MemoryDataset(
             [
@@ -200,7 +222,9 @@ def _task(prompts: Prompts, options: Options) -> Task:
             name=prompts.name,
             location=prompts.source,
         ),
-        solver=[mitigation(options.mitigation, options.system_prompt), generate()],
+        solver=mitigation(
+            options.mitigation, options.system_prompt, options.system_as, options.replicate
+        ),
         scorer=[refusal(options.scorer, options.judge_prompt), outcome(), matcher()],
         config=GenerateConfig(temperature=0, max_tokens=MAX_TOKENS),
         cleanup=preflight.note_calls,
@@ -221,9 +245,10 @@ def _task(prompts: Prompts, options: Options) -> Task:
                 "deviations": list(prompts.deviations),
                 "population": prompts.counts,
                 "excluded": selection.excluded,
-                "mitigation": system.mitigation.id,
-                "mitigation_sha256": system.mitigation.sha256,
-                "system_message": system.text,
+                "mitigation": composed.mitigation.id,
+                "replicate": options.replicate,
+                "system_as": options.system_as,
+                "composed": composed.shown(),
                 "judge_prompt": judge_prompt.id if judge_prompt else None,
                 **measured,
                 "options": options.model_dump(),

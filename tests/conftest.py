@@ -19,6 +19,7 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECT_DISPLAY", "none")
     monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("ORBENCH_DATA_DIR", "INSPECT_EVAL_MODEL", "INSPECT_EVAL_MODEL_ROLE"):
         monkeypatch.delenv(name, raising=False)
 

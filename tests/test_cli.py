@@ -49,8 +49,9 @@ def test_a_folder_is_checked(or_bench: Path) -> None:
 def test_mitigations_are_listed_and_shown() -> None:
     done = CliRunner().invoke(main, ["mitigations"])
     assert "helpful_first" in done.output
-    done = CliRunner().invoke(main, ["mitigations", "helpful_minimal"])
-    assert done.output.startswith("Help the user")
-    done = CliRunner().invoke(main, ["mitigations", "helpful"])
+    done = CliRunner().invoke(main, ["mitigations", "show", "self_reminder"])
+    assert "Before you read the message below" in done.output
+    assert "<prompt>" in done.output
+    done = CliRunner().invoke(main, ["mitigations", "show", "helpful"])
     assert done.exit_code == 2
     assert "unknown mitigation 'helpful'; known: " in done.output

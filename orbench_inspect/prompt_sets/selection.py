@@ -27,6 +27,7 @@ def select(
     per_category: int | None = None,
     seed: int = 42,
     exclude: str | None = None,
+    first: int | None = None,
 ) -> Selection:
     """Choose and order the prompts of a set.
 
@@ -42,6 +43,7 @@ def select(
         seed: Seed of the order.
         exclude: A file of ids to leave out, one a line; `#` begins a comment. Ids of
             other sets are allowed, so that one file serves several sets.
+        first: Keep only this many, the first in order.
 
     Raises:
         ValueError: If a category or an id is unknown, or nothing is left to ask.
@@ -58,7 +60,7 @@ def select(
     excluded = _read_ids(exclude, prompts) if exclude is not None else frozenset()
     before = len(kept)
     kept = [p for p in kept if p.id not in excluded]
-    ordered = _stratified(kept, per_category, seed)
+    ordered = _stratified(kept, per_category, seed)[:first]
     if not ordered:
         raise ValueError(f"no prompt of '{prompts.name}' is left after {exclude}")
     asked = "\n".join(f"{p.id} {p.fingerprint}" for p in ordered)

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 
 from inspect_ai.model import (
@@ -16,6 +15,7 @@ from inspect_ai.model import (
     get_model,
 )
 
+from orbench_inspect.as_data import as_data
 from orbench_inspect.refusal_rules import match, normalise
 from orbench_inspect.scoring.response import read_response
 from orbench_inspect.scoring.verdict import neutralise, parse_verdict
@@ -121,19 +121,13 @@ async def ask_judge(judge: Model, prompt: TextFile, question: str, response: str
 def present(question: str, response: str) -> tuple[str, bool]:
     """Lay question and response before the judge as data.
 
-    The delimiter is drawn from a hash of both texts: neither can contain it by chance or
-    by design, and the same sample is asked in the same words on every run.
-
     Returns:
         The text, and whether a verdict was planted in either (neutralised here only).
     """
     asked, planted_question = neutralise(_sendable(question))
     said, planted_response = neutralise(_sendable(response))
-    code = sha256(f"{asked}\0{said}".encode()).hexdigest()[:16]
-    parts = []
-    for name, text in (("QUESTION", asked), ("RESPONSE", said)):
-        parts.append(f"----- {name} {code} BEGINS -----\n{text}\n----- {name} {code} ENDS -----")
-    return "\n\n".join(parts), planted_question + planted_response > 0
+    shown = as_data(question=asked, response=said)
+    return shown, planted_question + planted_response > 0
 
 
 def _sendable(text: str) -> str:

@@ -20,6 +20,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
+from orbench_inspect.mitigations import SystemAs, observe_system
 from orbench_inspect.scoring.judge import ROLE, ask_judge, bound_judge
 from orbench_inspect.scoring.words import CAUSES, VERDICTS
 from orbench_inspect.text_files import TextFile
@@ -63,13 +64,16 @@ class Preflight:
     judge_prompt: TextFile | None
     """The judge's instructions; None where the matcher scores."""
     allow_self_judge: bool = False
+    system_as: SystemAs | None = None
+    """How the arm sends system text; None where it sends none."""
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Check judge and settings.
 
         Raises:
             ValueError: If no judge is bound, it is the evaluated model, it cannot grade a
-                plain example, or a setting would change what is measured.
+                plain example, the model rejects system text, or a setting would change what
+                is measured.
         """
         run = _Run(total=len(samples) * epochs)
         _RUN.set(run)
@@ -78,6 +82,8 @@ class Preflight:
         if self.judge_prompt is not None:
             self._check_binding(model, run)
             await _check_judge(self.judge_prompt, run)
+        if self.system_as is not None:
+            await _check_system(model, self.system_as, run)
         return "orbench_inspect preflight"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
@@ -160,6 +166,22 @@ async def _check_judge(prompt: TextFile, run: _Run) -> None:
     if found.outcome != "direct_answer":
         run.warnings.append(
             f"the judge {found.judge} called a plain answer {found.outcome}: do not trust it"
+        )
+
+
+async def _check_system(model: Model, system_as: SystemAs, run: _Run) -> None:
+    found = await observe_system(model, system_as)
+    run.record["system"] = {"state": found.state, "sent_as": system_as, "reply": found.reply}
+    if found.state == "rejected":
+        raise ValueError(
+            f"{model} rejects system messages ({found.reply}). Send the text at the head of the "
+            "user's message instead: -T system_as=user (recorded in the log)"
+        )
+    if found.state == "not_observed":
+        run.warnings.append(
+            f"system text was not observed to reach {model}: told a word by it, the model did not "
+            "know the word. A comparison of system prompts on this model is not valid; try "
+            "-T system_as=user"
         )
 
 

@@ -89,7 +89,11 @@ def serving(answer: Callable[[Request], Reply]) -> Iterator[FakeServer]:
         def log_message(self, *args: object) -> None:
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A client that was killed is no news."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     fake = FakeServer(f"http://127.0.0.1:{server.server_port}")
     threading.Thread(target=server.serve_forever, daemon=True).start()

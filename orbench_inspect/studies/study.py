@@ -1,0 +1,96 @@
+"""A study: arms x models x {hard, toxic} in one log directory, resumable.
+
+Every arm is asked the same prompts in the same order and scored by the same judge.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import click
+from inspect_ai import Task, eval_set
+from inspect_ai.log import EvalLog
+from inspect_ai.model import Model
+
+from orbench_inspect.tasks import hard, toxic
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A mitigation as a study runs it."""
+
+    mitigation: str
+    replicate: int = 1
+    """Tells independent repetitions of the same mitigation apart."""
+
+
+NOISE_FLOOR = Arm("none", replicate=2)
+"""A second, independent baseline: what a difference looks like where nothing differs."""
+
+SIX_ARMS = tuple(
+    map(
+        Arm,
+        (
+            *("none", "placebo", "helpful_minimal"),
+            *("safety_preamble", "helpful_first", "ignore_alarming_words"),
+        ),
+    )
+)
+
+
+def run_study(
+    models: Sequence[str] | Sequence[Model],
+    grader: str | Model | None,
+    log_dir: str,
+    arms: Sequence[Arm] = (*SIX_ARMS, NOISE_FLOOR),
+    n_hard: int | None = None,
+    n_toxic: int | None = None,
+    task_options: dict[str, Any] | None = None,
+    **eval_options: Any,
+) -> tuple[bool, list[EvalLog]]:
+    """Run a study, or what is left of it.
+
+    What was finished in `log_dir` is not asked again. An arm whose mitigation, system
+    prompt, prompts or judge prompt have changed since is another arm: Inspect refuses to
+    mix it with the old ones.
+
+    Args:
+        models: The evaluated models.
+        grader: The judge; None to score by the matcher.
+        log_dir: Directory of this study alone.
+        arms: The arms.
+        n_hard: Ask this many hard prompts, the first in order; None for all.
+        n_toxic: Ask this many toxic prompts; None for all.
+        task_options: Further options of the tasks, such as `system_prompt` or `source`.
+        **eval_options: Further options of Inspect's `eval_set`, such as `max_tokens`.
+
+    Returns:
+        Whether all arms are complete, and their logs.
+
+    Raises:
+        UsageError: If two arms are the same, an option is wrong, or the directory holds
+            logs of another study.
+    """
+    if len(set(arms)) < len(arms):
+        raise click.UsageError("an arm stands twice; give repetitions different replicates")
+    shared = {**(task_options or {}), "scorer": "judge" if grader is not None else "matcher"}
+    tasks: list[Task] = []
+    for arm in arms:
+        own = {**shared, "mitigation": arm.mitigation, "replicate": arm.replicate}
+        tasks += [hard(first=n_hard, **own), toxic(first=n_toxic, **own)]
+    try:
+        return eval_set(
+            tasks,
+            log_dir=log_dir,
+            model=cast("list[str] | list[Model]", list(models)),
+            model_roles={"grader": grader} if grader is not None else None,
+            **eval_options,
+        )
+    except Exception as ex:
+        if "not associated with a task" not in str(ex):
+            raise
+        raise click.UsageError(
+            f"{log_dir} holds logs of arms that are not in this study. Has a mitigation's text, a "
+            "system prompt, the prompts or an option changed since? Results of both are never "
+            "mixed: take a new --log-dir"
+        ) from ex

@@ -1,0 +1,180 @@
+"""Studies: arms over the same prompts, killed and resumed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import click
+import pytest
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
+from orbench_inspect.studies import NOISE_FLOOR, SIX_ARMS, Arm, run_study
+from tests.conftest import Serve
+from tests.fakes import Reply, Request
+from tests.fakes.openai import chat
+from tests.runs import model_at
+
+ROOT = Path(__file__).parents[1]
+
+
+def answer(request: Request) -> Reply:
+    if request.user.endswith("word of the day?"):
+        return chat("It is pelican.")
+    return chat("Yes, this is how you do it.", delay=0.1)
+
+
+def newest(log_dir: Path) -> list[EvalLog]:
+    """The newest log of each task: a killed attempt leaves its own behind."""
+    logs: dict[str, EvalLog] = {}
+    for info in list_eval_logs(str(log_dir)):
+        log = read_eval_log(info)
+        known = logs.get(log.eval.task_id)
+        if known is None or log.eval.created > known.eval.created:
+            logs[log.eval.task_id] = log
+    return list(logs.values())
+
+
+def test_every_arm_is_asked_the_same_prompts_in_the_same_order(
+    serve: Serve, or_bench: Path, tmp_path: Path
+) -> None:
+    server = serve(answer)
+    done, logs = run_study(
+        [model_at(server)],
+        None,
+        str(tmp_path / "study"),
+        n_hard=4,
+        n_toxic=3,
+        task_options={"source": str(or_bench)},
+    )
+    assert done
+    assert len(logs) == 14
+    asked = {"hard": set[str](), "toxic": set[str]()}
+    arms: Counter[tuple[str, int]] = Counter()
+    for log in logs:
+        recorded = (log.eval.metadata or {})["orbench"]
+        arms[recorded["mitigation"], recorded["replicate"]] += 1
+        asked[recorded["prompt_set"]].add(recorded["prompts_sha256"])
+    assert arms == {(arm.mitigation, arm.replicate): 2 for arm in (*SIX_ARMS, NOISE_FLOOR)}
+    assert {name: len(hashes) for name, hashes in asked.items()} == {"hard": 1, "toxic": 1}
+
+
+def test_the_second_baseline_is_never_served_from_a_cache(
+    serve: Serve, or_bench: Path, tmp_path: Path
+) -> None:
+    server = serve(answer)
+    for arm, calls in ((Arm("none"), 3), (Arm("none", 2), 3), (Arm("none", 3), 3)):
+        before = len(server.requests)
+        run_study(
+            [model_at(server)],
+            None,
+            str(tmp_path / f"study{arm.replicate}"),
+            arms=[arm],
+            n_hard=2,
+            n_toxic=1,
+            task_options={"source": str(or_bench)},
+            cache=True,
+        )
+        assert len(server.requests) - before == calls
+    before = len(server.requests)
+    options = {"source": str(or_bench)}
+    run_study(
+        [model_at(server)], None, str(tmp_path / "b"), [Arm("none")], 2, 1, options, cache=True
+    )
+    assert len(server.requests) == before
+
+
+def test_a_changed_text_is_refused_in_the_same_directory(
+    serve: Serve, or_bench: Path, tmp_path: Path
+) -> None:
+    server = serve(answer)
+    own = tmp_path / "own.md"
+
+    def study() -> bool:
+        return run_study(
+            [model_at(server)],
+            None,
+            str(tmp_path / "study"),
+            arms=[Arm(str(own))],
+            n_hard=2,
+            n_toxic=1,
+            task_options={"source": str(or_bench)},
+        )[0]
+
+    own.write_text("Be kind.")
+    assert study()
+    before = len(server.requests)
+    assert study()
+    assert len(server.requests) == before
+    own.write_text("Be kinder.")
+    with pytest.raises(click.UsageError, match="take a new --log-dir"):
+        study()
+    assert len(server.requests) == before
+
+
+def test_equal_arms_are_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match="an arm stands twice"):
+        run_study(["none/none"], None, str(tmp_path), arms=[Arm("none"), Arm("none")])
+
+
+@pytest.mark.slow
+def test_a_study_killed_and_run_again_asks_each_prompt_once(
+    serve: Serve, or_bench: Path, tmp_path: Path
+) -> None:
+    server = serve(answer)
+    command = [
+        *(sys.executable, "evals/mitigations.py", "openai-api/fake/m", "--matcher"),
+        *("--arms", "none,placebo,self_reminder", "--limit", "30", "--toxic-limit", "20"),
+        *("--source", str(or_bench), "--log-dir", str(tmp_path / "study"), "--max-samples", "2"),
+    ]
+    env = {**os.environ, "FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
+    options = {"cwd": ROOT, "env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def asked() -> int:
+        return sum(not r.user.endswith("word of the day?") for r in server.requests)
+
+    process = subprocess.Popen(command, **options)  # type: ignore[call-overload]  # a dict of options
+    while asked() < 60:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(0.5)
+    killed_at = asked()
+    assert killed_at < 200
+    assert subprocess.run(command, **options).returncode == 0  # type: ignore[call-overload]
+    logs = newest(tmp_path / "study")
+    seen = Counter(
+        ((log.eval.metadata or {})["orbench"]["mitigation"], log.eval.task_args["replicate"], s.id)
+        for log in logs
+        for s in log.samples or []
+    )
+    assert len(seen) == 4 * (30 + 20)
+    assert set(seen.values()) == {1}
+    # What was in flight is asked again: at most two samples in each of the eight tasks.
+    assert 200 <= asked() <= 200 + 2 * 8
+    before = asked()
+    assert subprocess.run(command, **options).returncode == 0  # type: ignore[call-overload]
+    assert asked() == before
+
+
+@pytest.mark.parametrize("script", ["mitigations.py", "models.py"])
+def test_the_scripts_explain_themselves_and_their_mistakes(script: str) -> None:
+    def say(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, f"evals/{script}", *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = say("--help")
+    assert code == 0
+    assert "--log-dir" in said
+    code, said = say("mockllm/model")
+    assert code == 2
+    assert "give either --grader PROVIDER/MODEL or --matcher" in said
