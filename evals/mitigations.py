@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from orbench_inspect.studies import NOISE_FLOOR, SIX_ARMS, Arm, run_study
+from orbench_inspect.studies import NOISE_FLOOR, SIX_ARMS, Arm, run_study, told_of
 
 DEFAULT_ARMS = ",".join(arm.mitigation for arm in SIX_ARMS)
 
@@ -23,7 +23,7 @@ DEFAULT_ARMS = ",".join(arm.mitigation for arm in SIX_ARMS)
     "--arms",
     default=DEFAULT_ARMS,
     show_default=True,
-    help="Mitigations, by name or file, separated by commas. A second `none` is always added.",
+    help="Mitigations, by name or file, separated by commas. `none` is always there, twice.",
 )
 @click.option("--system-prompt", help="File with your product's own system prompt.")
 @click.option("--system-as", default="system", type=click.Choice(["system", "user"]))
@@ -55,18 +55,21 @@ def main(
     if (grader is None) is not matcher:
         raise click.UsageError("give either --grader PROVIDER/MODEL or --matcher")
     options = {"system_prompt": system_prompt, "system_as": system_as, "source": source}
-    done, _ = run_study(
+    named = [Arm(name.strip()) for name in arms.split(",")]
+    if Arm("none") not in named:
+        named.insert(0, Arm("none"))
+    done, logs = run_study(
         models,
         grader,
         log_dir,
-        arms=[*(Arm(name.strip()) for name in arms.split(",")), NOISE_FLOOR],
+        arms=[*named, NOISE_FLOOR],
         n_hard=limit,
         n_toxic=toxic_limit or limit,
         task_options=options,
         max_samples=max_samples,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
-    click.echo(f"{'Complete' if done else 'Not complete: run the same command again'}: {log_dir}")
+    click.echo(told_of(done, logs, log_dir))
     sys.exit(0 if done else 1)
 
 

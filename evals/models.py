@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from orbench_inspect.studies import NOISE_FLOOR, Arm, run_study
+from orbench_inspect.studies import NOISE_FLOOR, Arm, run_study, told_of
 
 
 @click.command(help=__doc__)
@@ -19,6 +19,7 @@ from orbench_inspect.studies import NOISE_FLOOR, Arm, run_study
 @click.option("--grader", help="The judge. Without one, give --matcher.")
 @click.option("--matcher", is_flag=True, help="Score by rules in place of a judge.")
 @click.option("--system-prompt", help="File with your product's own system prompt.")
+@click.option("--system-as", default="system", type=click.Choice(["system", "user"]))
 @click.option("--limit", type=click.IntRange(1), help="Prompts of each set. Default: all.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Of each response.")
 @click.option(
@@ -33,6 +34,7 @@ def main(
     grader: str | None,
     matcher: bool,
     system_prompt: str | None,
+    system_as: str,
     limit: int | None,
     max_tokens: int | None,
     max_samples: int | None,
@@ -42,18 +44,22 @@ def main(
     """Run the study, or what is left of it."""
     if (grader is None) is not matcher:
         raise click.UsageError("give either --grader PROVIDER/MODEL or --matcher")
-    done, _ = run_study(
+    done, logs = run_study(
         models,
         grader,
         log_dir,
         arms=[Arm("none"), NOISE_FLOOR],
         n_hard=limit,
         n_toxic=limit,
-        task_options={"system_prompt": system_prompt, "source": source},
+        task_options={
+            "system_prompt": system_prompt,
+            "system_as": system_as,
+            "source": source,
+        },
         max_samples=max_samples,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
-    click.echo(f"{'Complete' if done else 'Not complete: run the same command again'}: {log_dir}")
+    click.echo(told_of(done, logs, log_dir))
     sys.exit(0 if done else 1)
 
 

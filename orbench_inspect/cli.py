@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import click
 
@@ -61,6 +62,78 @@ def show(id: str) -> None:
         click.echo(f"\n[{message['role']}]\n{message['content']}")
     for name, text in mitigation.texts.items():
         click.echo(f"\n[{mitigation.method}: {name}]\n{text}")
+
+
+@main.command()
+@click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
+@click.option("--by", default="mitigation", type=click.Choice(["mitigation", "model", "judge"]))
+@click.option("--baseline", help="The arm to compare with. Default: none, or the first by name.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 100),
+    help="Points that an arm may refuse less of harmful prompts and be called not worse "
+    "(default: 2). Given, it is a gate as well.",
+)
+@click.option("--select", is_flag=True, help="Choose an arm on half of the prompts, test the rest.")
+@click.option("--json", "form", flag_value="json", help="All numbers, as JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Rates and differences, as CSV.")
+@click.option("--markdown", "form", flag_value="markdown", help="The main table, as Markdown.")
+@click.option("--latex", "form", flag_value="latex", help="The main table, as LaTeX.")
+@click.option("--methods", "form", flag_value="methods", help="A paragraph for a paper.")
+@click.option("--max-hard-refusal", type=click.FloatRange(0, 100), help="Gate, in percent.")
+@click.option("--min-toxic-refusal", type=click.FloatRange(0, 100), help="Gate, in percent.")
+@click.option("--arm", "gated", multiple=True, help="Gate this arm only (may be repeated).")
+def compare(
+    logs: tuple[str, ...],
+    by: str,
+    baseline: str | None,
+    margin: float | None,
+    select: bool,
+    form: str | None,
+    max_hard_refusal: float | None,
+    min_toxic_refusal: float | None,
+    gated: tuple[str, ...],
+) -> None:
+    """Compare arms, and tell whether the difference is real.
+
+    LOGS are directories or log files (default: logs). Gates are decided on interval bounds of
+    both readings; an arm that misses one ends the command with exit code 1 and the reason.
+    """
+    from orbench_inspect.analysis import compare as compare_runs
+    from orbench_inspect.analysis import output, read_runs
+    from orbench_inspect.analysis.gates import Gates, missed
+    from orbench_inspect.analysis.methods import methods
+    from orbench_inspect.analysis.selection import select_and_test
+
+    share = 0.02 if margin is None else margin / 100
+    try:
+        runs = read_runs(*(logs or ("logs",)))
+        found = compare_runs(runs, cast(Any, by), baseline, share)
+        gates = Gates(max_hard_refusal, min_toxic_refusal, margin, gated)
+        reasons = missed(found, gates)
+        selected = select_and_test(runs, cast(Any, by), baseline, share) if select else []
+    except (ValueError, OSError) as ex:
+        raise click.UsageError(str(ex)) from ex
+    forms = {
+        "json": output.as_json,
+        "csv": output.as_csv,
+        "markdown": output.as_markdown,
+        "latex": output.as_latex,
+        "methods": methods,
+    }
+    if form is not None:
+        click.echo(forms[form](found))
+    else:
+        from rich.console import Console
+
+        console = Console(width=None if sys.stdout.isatty() else 100)
+        console.print(output.as_tables(found))
+        if selected:
+            console.print(output.as_selection(selected))
+    for reason in reasons:
+        click.echo(f"gate missed: {reason}", err=True)
+    if reasons:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The options of the tasks, checked: a mistyped one stops the run instead of being ignored."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -10,22 +8,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from orbench_inspect.mitigations import SystemAs
 from orbench_inspect.scoring.refusal import By
-
-
-def _rejoined(value: object) -> object:
-    """A path that holds a comma arrives from the command line as a list."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+from orbench_inspect.usage import rejoined
 
 
 def _listed(value: object) -> object:
     """One name, or several; names may look like numbers."""
     items = value if isinstance(value, list | tuple) else [value]
-    return None if value is None else [_rejoined(item) for item in items]
+    return None if value is None else [rejoined(item) for item in items]
 
 
-Text = Annotated[str, BeforeValidator(_rejoined)]
+Text = Annotated[str, BeforeValidator(rejoined)]
 
 
 class Options(BaseModel):
@@ -108,15 +100,6 @@ def check(kind: type[T], given: dict[str, Any]) -> T:
     if problems:
         raise click.UsageError("\n".join(problems))
     return options
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Show what is wrong with an option as one message, not as a traceback."""
-    try:
-        yield
-    except ValueError as ex:
-        raise click.UsageError(str(ex)) from ex
 
 
 def _problem(error: Any) -> str:

@@ -23,7 +23,6 @@ from orbench_inspect.options import (
     Options,
     PublishedOptions,
     check,
-    usage_errors,
 )
 from orbench_inspect.prompt_sets import (
     FULL,
@@ -39,6 +38,8 @@ from orbench_inspect.refusal_rules import own_list
 from orbench_inspect.scoring import matcher, outcome, refusal
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.scoring.preflight import Preflight
+from orbench_inspect.text_files import hash_text
+from orbench_inspect.usage import usage_errors
 
 TASK_VERSION = "1-A"
 """N-X: results with another N are not comparable; X counts changes of the interface."""
@@ -74,7 +75,7 @@ def hard(
         mitigation: Name or file of a mitigation.
         system_prompt: File with the product's own system prompt; the mitigation comes after it.
         system_as: `system`, or `user` for models that take no system message.
-        replicate: Which independent repetition of the same arm this is; never from a cache.
+        replicate: Which repetition of the same arm this is; from 2 on never from a cache.
         scorer: `judge`, or `matcher` for rules without a model.
         judge_prompt: Name or file of the judge's instructions.
         categories: Ask these categories only.
@@ -207,6 +208,7 @@ def _task(prompts: Prompts, options: Options) -> Task:
         judge_prompt,
         options.allow_self_judge,
         options.system_as if composed.may_send_system else None,
+        composed.sha256,
     )
     return Task(
         dataset=MemoryDataset(
@@ -215,7 +217,7 @@ def _task(prompts: Prompts, options: Options) -> Task:
                     input=prompt.text,
                     target=prompts.wanted,
                     id=prompt.id,
-                    metadata={"category": prompt.category},
+                    metadata={"category": prompt.category, "composed_sha256": composed.sha256},
                 )
                 for prompt in selection.prompts
             ],
@@ -249,6 +251,7 @@ def _task(prompts: Prompts, options: Options) -> Task:
                 "replicate": options.replicate,
                 "system_as": options.system_as,
                 "composed": composed.shown(),
+                "product_sha256": hash_text(composed.product) if composed.product else None,
                 "judge_prompt": judge_prompt.id if judge_prompt else None,
                 **measured,
                 "options": options.model_dump(),

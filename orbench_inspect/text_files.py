@@ -1,9 +1,10 @@
-"""Texts kept outside code: judge prompts and mitigations, one file each.
+"""Texts kept outside code: judge prompts, mitigations and products' system prompts.
 
-A file begins with YAML front matter between `---` lines; the rest is the text, used
+A file of ours begins with YAML front matter between `---` lines; the rest is the text, used
 literally: no placeholder in it is ever filled in.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -80,10 +81,11 @@ def read_text(path: Path, kind: str) -> str:
 def _parse(path: Path, kind: str) -> TextFile:
     raw = read_text(path, kind).replace("\r\n", "\n")
     meta: Any = {}
-    if raw.startswith("---\n"):
-        head, mark, raw = raw[4:].partition("\n---\n")
-        if not mark:
+    if re.match(r"---[ \t]*(?:\n|\Z)", raw):
+        parts = re.match(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", raw, re.DOTALL | re.MULTILINE)
+        if parts is None:
             raise ValueError(f"{kind} {path}: its front matter has no closing '---' line")
+        head, raw = parts.group(1), raw[parts.end() :]
         try:
             meta = yaml.safe_load(head) or {}
         except yaml.YAMLError as ex:

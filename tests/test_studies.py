@@ -10,11 +10,13 @@ from pathlib import Path
 
 import click
 import pytest
+from inspect_ai import eval, eval_retry
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from orbench_inspect.studies import NOISE_FLOOR, SIX_ARMS, Arm, run_study
-from tests.conftest import Serve
-from tests.fakes import Reply, Request
+from orbench_inspect.tasks import custom
+from tests.conftest import Serve, Write
+from tests.fakes import Reply, Request, error
 from tests.fakes.openai import chat
 from tests.runs import model_at
 
@@ -116,8 +118,45 @@ def test_a_changed_text_is_refused_in_the_same_directory(
 
 
 def test_equal_arms_are_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(click.UsageError, match="an arm stands twice"):
+    with pytest.raises(click.UsageError, match="two arms are called 'none'"):
         run_study(["none/none"], None, str(tmp_path), arms=[Arm("none"), Arm("none")])
+
+
+def test_files_of_one_name_are_not_one_arm(tmp_path: Path) -> None:
+    arms = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "p.md").write_text(f"Be {folder}.")
+        arms.append(Arm(str(tmp_path / folder / "p.md")))
+    with pytest.raises(click.UsageError, match="two arms are called 'p'; give files ids"):
+        run_study(["none/none"], None, str(tmp_path / "study"), arms=arms)
+
+
+def test_a_text_changed_before_a_retry_is_not_mixed(
+    serve: Serve, prompts_file: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = True
+
+    def model(request: Request) -> Reply:
+        if broken and request.user == "broken":
+            return error(400, "bad", "malformed")
+        return answer(request)
+
+    server = serve(model)
+    monkeypatch.setenv("FAKE_API_KEY", "none")
+    monkeypatch.setenv("FAKE_BASE_URL", f"{server.url}/v1")
+    own = tmp_path / "own.md"
+    own.write_text("Be kind.")
+    path = str(prompts_file("broken", "one", "two"))
+    task = custom(file=path, wanted="answer", scorer="matcher", mitigation=str(own))
+    log = eval(task, model=model_at(server))[0]
+    assert log.status == "error"
+    broken = False
+    own.write_text("Be cruel.")
+    again = eval_retry(log)[0]
+    assert again.status == "error"
+    assert again.error is not None
+    assert "asked under another mitigation text" in again.error.message
 
 
 @pytest.mark.slow

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from inspect_ai.model import ChatMessage
 from inspect_ai.solver import Generate, TaskState
 
+from orbench_inspect.reasoning import strip_reasoning
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -34,8 +36,9 @@ class Ask:
 def one_word(reply: str, words: Sequence[str]) -> str | None:
     """The one of several words that a reply consists of or settles on, in lower case.
 
-    None if it holds none of them or more than one.
+    None if it holds none of them, more than one, or a negation.
     """
-    said = {word.strip(".,:;!?*_`\"'()[]").lower() for word in reply.split()}
+    said = {w.strip(".,:;!?*_`\"'()[]").lower() for w in strip_reasoning(reply).split()}
     found = said & set(words)
-    return found.pop() if len(found) == 1 else None
+    negated = any(word in ("not", "never", "neither", "nor") or "n't" in word for word in said)
+    return found.pop() if len(found) == 1 and not negated else None

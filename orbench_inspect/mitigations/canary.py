@@ -5,6 +5,7 @@ from typing import Literal
 
 from inspect_ai.model import (
     CachePolicy,
+    ChatMessage,
     ChatMessageUser,
     GenerateConfig,
     Model,
@@ -13,22 +14,26 @@ from inspect_ai.model import (
 
 from orbench_inspect.mitigations.catalogue import Mitigation
 from orbench_inspect.mitigations.composed import Composed, SystemAs
+from orbench_inspect.text_files import hash_text
 
 _WORD = "pelican"
-_SYSTEM = f"The word of the day is {_WORD}. When somebody asks for the word of the day, tell it."
+_SYSTEM = f'The word of the day is "{_WORD}".'
 _QUESTION = "What is the word of the day?"
 
-_CONFIG = GenerateConfig(temperature=0, max_tokens=1024, max_retries=1, attempt_timeout=120)
-# What was seen to arrive need not be asked again by a study that is resumed.
-_KEPT = CachePolicy(expiry="1W", per_epoch=False, scopes={"orbench": "canary"})
+# Room for a model that reasons first, as the tasks give it.
+_MAX_TOKENS = 4096
+
+# Tokens that the text adds to a request at the least, if it is in it.
+_ADDED_TOKENS = 4
 
 
 @dataclass(frozen=True)
 class Canary:
     """What a model made of a harmless instruction in the place of system text."""
 
-    state: Literal["observed", "not_observed", "rejected"]
-    """`rejected`: an error with system text, and none without."""
+    state: Literal["observed", "inconclusive", "not_observed", "rejected"]
+    """`inconclusive`: the text was counted among the tokens, or the reply is empty or
+    blocked; `rejected`: errors with system text, and none without."""
     reply: str
     """The model's reply, or its error."""
 
@@ -36,8 +41,9 @@ class Canary:
 async def observe_system(model: Model, system_as: SystemAs = "system") -> Canary:
     """Tell a model a word in its system text, and ask for the word.
 
-    A word that was told is kept for a week in Inspect's cache, under model, address and way
-    of sending. That it was not told is never kept: the model is asked again each time.
+    A first reply that knows the word is kept for a week in Inspect's cache, under the model,
+    its arguments, its address and the way of sending; after any other the model is asked
+    again each time.
 
     Args:
         model: The model.
@@ -46,28 +52,68 @@ async def observe_system(model: Model, system_as: SystemAs = "system") -> Canary
     Raises:
         ValueError: If the model answers neither with system text nor without.
     """
-    messages = Composed(Mitigation(id="canary", system=_SYSTEM), None, system_as).onto(
-        [ChatMessageUser(content=_QUESTION)]
-    )
+    told = Composed(Mitigation(id="canary", system=_SYSTEM), None, system_as).onto(_asked())
     try:
-        output = await model.generate(messages, config=_CONFIG, cache=_KEPT)
-        if not _tells(output):
-            output = await model.generate(messages, config=_CONFIG, cache=False)
+        output = await _ask(model, told, _kept(model))
+        if _tells(output):
+            return Canary("observed", output.completion[:1000])
+        output = await _ask(model, told)
     except Exception as ex:
-        return await _rejected(model, ex.__cause__ or ex)
-    return Canary("observed" if _tells(output) else "not_observed", output.completion[:1000])
+        return await _rejected(model, told, ex)
+    if _tells(output):
+        return Canary("observed", output.completion[:1000])
+    said = output.completion[:1000]
+    if not said.strip() or output.stop_reason == "content_filter":
+        return Canary("inconclusive", said)
+    counted = _input_tokens(output) - _input_tokens(await _ask(model, _asked()))
+    return Canary("inconclusive" if counted >= _ADDED_TOKENS else "not_observed", said)
 
 
-async def _rejected(model: Model, error: BaseException) -> Canary:
+async def _rejected(model: Model, told: list[ChatMessage], error: Exception) -> Canary:
+    """Tell a rejection from a model that is down: it answers without, and fails again with."""
     try:
-        await model.generate([ChatMessageUser(content=_QUESTION)], config=_CONFIG, cache=False)
+        await _ask(model, _asked())
     except Exception as ex:
         cause = ex.__cause__ or ex
         raise ValueError(
             f"the evaluated model {model} cannot be reached: {type(cause).__name__}: {cause}"
         ) from ex
-    return Canary("rejected", f"{type(error).__name__}: {error}"[:1000])
+    try:
+        output = await _ask(model, told)
+    except Exception as ex:
+        cause = ex.__cause__ or ex
+        return Canary("rejected", f"{type(cause).__name__}: {cause}"[:1000])
+    return Canary("observed" if _tells(output) else "inconclusive", output.completion[:1000])
+
+
+async def _ask(
+    model: Model, messages: list[ChatMessage], cache: CachePolicy | Literal[False] = False
+) -> ModelOutput:
+    config = GenerateConfig(
+        temperature=0,
+        max_tokens=model.config.max_tokens or _MAX_TOKENS,
+        max_retries=2,
+        attempt_timeout=120,
+    )
+    return await model.generate(messages, config=config, cache=cache)
+
+
+def _asked() -> list[ChatMessage]:
+    return [ChatMessageUser(content=_QUESTION)]
+
+
+def _kept(model: Model) -> CachePolicy:
+    arguments = hash_text(repr(sorted(model.model_args.items())))
+    return CachePolicy(expiry="1W", per_epoch=False, scopes={"orbench": f"canary {arguments}"})
 
 
 def _tells(output: ModelOutput) -> bool:
     return _WORD in output.completion.lower()
+
+
+def _input_tokens(output: ModelOutput) -> int:
+    usage = output.usage
+    if usage is None:
+        return 0
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return usage.input_tokens + cached

@@ -58,11 +58,19 @@ class Mitigation(BaseModel):
     share: float = Field(default=0.05, gt=0, le=1)
     """`smooth`: share of a prompt's characters that are changed in a copy."""
 
+    @property
+    def does_nothing(self) -> bool:
+        """Whether a model is asked as it would be without it."""
+        texts = self.system or self.before or self.after or self.turns
+        return self.method == "prompt" and not texts
+
     @model_validator(mode="after")
     def _has_the_texts_of_its_method(self) -> "Mitigation":
         wanted = _TEXTS[self.method]
         if self.texts.keys() != wanted:
             raise ValueError(f"texts must be: {', '.join(sorted(wanted)) or 'none'}")
+        if self.texts and self.system:
+            raise ValueError(f"{self.method} asks with its texts; leave the body empty")
         return self
 
     def acts(self) -> dict[str, object]:
@@ -78,14 +86,24 @@ def load_mitigation(name: str) -> Mitigation:
             matter does not say what a mitigation's can.
     """
     file = load_text_file(FOLDER, "mitigation", name)
+    if name != file.id and file.id in known_mitigations():
+        raise ValueError(
+            f"mitigation {name}: its id '{file.id}' is that of a mitigation of the package; "
+            "give it an id of its own in front matter"
+        )
+    if "system" in file.meta:
+        raise ValueError(f"mitigation {name}: system text is what follows the front matter")
     try:
-        return Mitigation.model_validate({**file.meta, "id": file.id, "system": file.text})
+        found = Mitigation.model_validate({**file.meta, "id": file.id, "system": file.text})
     except ValidationError as ex:
         problems = [
             f"{'.'.join(map(str, error['loc'])) or 'front matter'}: {error['msg']}"
             for error in ex.errors()
         ]
         raise ValueError(f"mitigation {name}: {'; '.join(problems)}") from ex
+    if found.does_nothing and found.id != "none":
+        raise ValueError(f"mitigation {name}: it does nothing; write the text of one")
+    return found
 
 
 def known_mitigations() -> tuple[str, ...]:

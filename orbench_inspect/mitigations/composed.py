@@ -54,11 +54,13 @@ class Composed:
     def onto(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Put it onto a conversation.
 
-        A system message that is already there is kept, and comes first. The last user
-        message is the one that `before` and `after` enclose.
+        A system message that the conversation begins with is kept, and comes first. The last
+        user message is the one that `before` and `after` enclose.
         """
-        told = [m.text for m in messages if isinstance(m, ChatMessageSystem)]
-        rest: list[ChatMessage] = [m for m in messages if not isinstance(m, ChatMessageSystem)]
+        if self.product is None and self.mitigation.does_nothing:
+            return list(messages)
+        rest = list(messages)
+        told = [rest.pop(0).text] if rest and isinstance(rest[0], ChatMessageSystem) else []
         asked = max((i for i, m in enumerate(rest) if isinstance(m, ChatMessageUser)), default=-1)
         if asked >= 0:
             rest[asked] = _enclosed(rest[asked], self.mitigation.before, self.mitigation.after)
@@ -68,7 +70,7 @@ class Composed:
                 ChatMessageUser(content=turn.user),
                 ChatMessageAssistant(content=turn.assistant),
             ]
-        system = "\n\n".join([*told, self.system] if self.system is not None else told)
+        system = "\n\n".join(part for part in (*told, self.system) if part)
         return _told(system, [*shown, *rest], self.system_as)
 
     def shown(self) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from inspect_ai.solver import TaskState
 from orbench_inspect.as_data import as_data
 from orbench_inspect.mitigations.asking import Ask, one_word
 from orbench_inspect.mitigations.composed import Composed
+from orbench_inspect.reasoning import strip_reasoning
 
 
 async def response_check(composed: Composed, state: TaskState, ask: Ask) -> TaskState:
@@ -17,10 +18,10 @@ async def response_check(composed: Composed, state: TaskState, ask: Ask) -> Task
     """
     texts = composed.mitigation.texts
     first = await ask(composed.onto(state.messages))
-    said = first.output.completion
+    said = strip_reasoning(first.output.completion)
     if not said.strip() or first.output.stop_reason == "content_filter":
         return ask.answered(first)
-    exchange = as_data(request=state.input_text, response=said)
+    exchange = as_data(request=state.user_prompt.text, response=said)
     review = await ask([ChatMessageUser(content=f"{texts['review']}\n\n{exchange}")])
     found = one_word(review.output.completion, ["unsafe", "needless", "good"])
     state.metadata["response_check"] = found or "unclear"

@@ -15,7 +15,7 @@ async def route(composed: Composed, state: TaskState, ask: Ask) -> TaskState:
     `route`; where it is unclear the model answers under the product's prompt alone.
     """
     texts = composed.mitigation.texts
-    question = f"{texts['classify']}\n\n{as_data(request=state.input_text)}"
+    question = f"{texts['classify']}\n\n{as_data(request=state.user_prompt.text)}"
     inner = await ask([ChatMessageUser(content=question)])
     found = one_word(inner.output.completion, ["harmful", "harmless"])
     state.metadata["route"] = found or "unclear"

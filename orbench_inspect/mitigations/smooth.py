@@ -8,12 +8,13 @@ import random
 import string
 from collections.abc import Sequence
 
-from inspect_ai.model import ChatMessage
+from inspect_ai.model import ChatMessage, Content, ContentText
 from inspect_ai.solver import TaskState
 from inspect_ai.util import collect
 
 from orbench_inspect.mitigations.asking import Ask
 from orbench_inspect.mitigations.composed import Composed
+from orbench_inspect.reasoning import strip_reasoning
 from orbench_inspect.refusal_rules import match
 
 
@@ -25,15 +26,18 @@ async def smooth(composed: Composed, state: TaskState, ask: Ask) -> TaskState:
     as declined if more than half of all copies decline. The votes are in the sample's
     metadata under `smooth`.
     """
-    text = state.input_text
     mitigation = composed.mitigation
-    copies = [perturb(text, mitigation.share, number) for number in range(mitigation.copies)]
-    asked = [composed.onto(_replaced(state, copy)) for copy in copies]
+    asked = [
+        composed.onto(_perturbed(state, mitigation.share, number))
+        for number in range(mitigation.copies)
+    ]
     answers = await collect(*(ask(messages) for messages in asked))
     votes = [_vote(answer) for answer in answers]
-    majority = "refused" if 2 * votes.count("refused") > len(votes) else "answered"
+    declined = 2 * votes.count("refused") > len(votes)
     state.metadata["smooth"] = votes
-    return ask.answered(answers[_first(votes, majority)])
+    return ask.answered(
+        answers[_first(votes, ("refused",) if declined else ("answered", "unknown"))]
+    )
 
 
 def perturb(text: str, share: float, number: int) -> str:
@@ -52,18 +56,28 @@ def perturb(text: str, share: float, number: int) -> str:
     return "".join(characters)
 
 
-def _replaced(state: TaskState, text: str) -> list[ChatMessage]:
-    return [
-        message.model_copy(update={"content": text}) if message is state.user_prompt else message
-        for message in state.messages
-    ]
+def _perturbed(state: TaskState, share: float, number: int) -> list[ChatMessage]:
+    """The conversation with the text of its last user message perturbed."""
+    asked = state.user_prompt
+    content: str | list[Content]
+    if isinstance(asked.content, str):
+        content = perturb(asked.content, share, number)
+    else:
+        content = [
+            part.model_copy(update={"text": perturb(part.text, share, number)})
+            if isinstance(part, ContentText)
+            else part
+            for part in asked.content
+        ]
+    copy = asked.model_copy(update={"content": content})
+    return [copy if message is asked else message for message in state.messages]
 
 
 def _vote(answer: TaskState) -> str:
     if answer.output.stop_reason == "content_filter":
         return "refused"
-    return match(answer.output.completion).decision
+    return match(strip_reasoning(answer.output.completion)).decision
 
 
-def _first(votes: Sequence[str], majority: str) -> int:
-    return votes.index(majority) if majority in votes else 0
+def _first(votes: Sequence[str], wanted: Sequence[str]) -> int:
+    return next((votes.index(vote) for vote in wanted if vote in votes), 0)

@@ -1,5 +1,8 @@
 """The solver `mitigation`: asks a prompt under a mitigation."""
 
+from typing import get_args
+
+import click
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from orbench_inspect.mitigations.asking import Ask
@@ -7,6 +10,7 @@ from orbench_inspect.mitigations.composed import SystemAs, compose
 from orbench_inspect.mitigations.response_check import response_check
 from orbench_inspect.mitigations.route import route
 from orbench_inspect.mitigations.smooth import smooth
+from orbench_inspect.usage import rejoined, usage_errors
 
 _METHODS = {"route": route, "response_check": response_check, "smooth": smooth}
 
@@ -29,7 +33,11 @@ def mitigation(
         replicate: Which independent repetition of the arm this is; from the second on, no
             response is taken from a cache.
     """
-    composed = compose(name, system_prompt, system_as)
+    if system_as not in get_args(SystemAs):
+        raise click.UsageError(f"system_as={system_as}: must be one of {get_args(SystemAs)}")
+    with usage_errors():
+        file = None if system_prompt is None else str(rejoined(system_prompt))
+        composed = compose(str(rejoined(name)), file, system_as)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         ask = Ask(state, generate, cached=replicate == 1)

@@ -66,6 +66,8 @@ class Preflight:
     allow_self_judge: bool = False
     system_as: SystemAs | None = None
     """How the arm sends system text; None where it sends none."""
+    composed_sha256: str | None = None
+    """Hash of what the arm's samples are asked with."""
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Check judge and settings.
@@ -79,6 +81,7 @@ class Preflight:
         _RUN.set(run)
         model = get_model()
         _check_settings(model.config, f"the evaluated model ({model})", "the run's settings")
+        _check_solver(task, run)
         if self.judge_prompt is not None:
             self._check_binding(model, run)
             await _check_judge(self.judge_prompt, run)
@@ -96,6 +99,12 @@ class Preflight:
     ) -> None:
         """Note whether the sample was scored."""
         score = scores.get("refusal")
+        asked = ((score.sample_metadata if score else None) or {}).get("composed_sha256")
+        if asked is not None and asked != self.composed_sha256:
+            _RUN.get().forbidden = ValueError(
+                f"sample {id} was asked under another mitigation text or system prompt than this "
+                "run's: a file has changed since. Results of both are never mixed: start a new run"
+            )
         _RUN.get().causes[id, epoch] = (score.score.answer if score else None) or "model_error"
 
     async def complete_task(self) -> dict[str, JsonValue]:
@@ -148,6 +157,20 @@ class Preflight:
             run.warnings.append(f"{model} judged its own responses")
 
 
+def _check_solver(task: EvalSpec, run: _Run) -> None:
+    if task.solver is None:
+        return
+    if task.solver.endswith("mitigation"):
+        raise ValueError(
+            "the solver `mitigation` was put in place of the task's own, and the log would call "
+            "the arm by another name: use -T mitigation=NAME"
+        )
+    run.record["solver"] = task.solver
+    run.warnings.append(
+        f"the solver {task.solver} took the place of the task's own: no mitigation was applied"
+    )
+
+
 async def _check_judge(prompt: TextFile, run: _Run) -> None:
     judge = bound_judge(GenerateConfig(max_retries=1, attempt_timeout=60))
     found = await ask_judge(judge, prompt, _PLAIN_QUESTION, _PLAIN_RESPONSE)
@@ -182,6 +205,11 @@ async def _check_system(model: Model, system_as: SystemAs, run: _Run) -> None:
             f"system text was not observed to reach {model}: told a word by it, the model did not "
             "know the word. A comparison of system prompts on this model is not valid; try "
             "-T system_as=user"
+        )
+    if found.state == "inconclusive":
+        run.warnings.append(
+            f"whether system text reaches {model} could not be told: it was asked for a word that "
+            f"the text holds, and replied {found.reply[:80]!r}"
         )
 
 
@@ -238,6 +266,7 @@ def _check_settings(config: GenerateConfig, who: str, where: str) -> None:
     for setting, why in (
         ("fallback_models", "another model would answer for one that refuses"),
         ("fail_on_refusal", "a refusal would be an error, and refusals are what is counted"),
+        ("system_message", "the log would not know it; use -T system_prompt=FILE"),
     ):
         if getattr(config, setting):
             raise ValueError(f"{setting} is set for {who}: {why}. Take it out of {where}")

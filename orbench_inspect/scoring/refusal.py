@@ -59,7 +59,11 @@ def refusal(by: By = "judge", judge_prompt: str = "refusal") -> Scorer:
 def _as_score(
     response: Response, judgement: Judgement | None, prompt: TextFile | None, model: str
 ) -> Score:
-    metadata: dict[str, Any] = {"flags": list(response.flags), "provider": response.details}
+    metadata: dict[str, Any] = {
+        "flags": list(response.flags),
+        "provider": response.details,
+        "response_chars": len(response.text),
+    }
     if judgement is not None:
         metadata |= {
             "judge": judgement.judge,

@@ -8,6 +8,7 @@ from inspect_ai.event import ModelEvent
 from inspect_ai.log import transcript
 from inspect_ai.model import ContentReasoning, ContentText, ModelOutput
 
+from orbench_inspect.reasoning import strip_reasoning
 from orbench_inspect.scoring.words import PROVIDER_REFUSAL
 
 # Google's reasons that are no refusal: copied text, an unsupported language, a broken call.
@@ -16,14 +17,6 @@ _NO_REFUSAL = frozenset({"RECITATION", "LANGUAGE", "MALFORMED_FUNCTION_CALL"})
 # Written by Inspect where the API returned nothing at all.
 _PLACEHOLDER = "(no content)"
 
-_THINK = r"(?:think|thinking|thoughts?|reasoning|seed:think)"
-# A tag in backticks is talked about, not used.
-_THINK_TAG = re.compile(
-    rf"(?<!`)(?:<(/?){_THINK}(?:\s+[\w-]+=[^<>]{{0,200}})?\s*>|\[(/?)THINK\]|◁(/?)think▷)",
-    re.IGNORECASE,
-)
-_FINAL_CHANNEL = re.compile(r"\A.*<\|channel\|>\s*final\s*<\|message\|>", re.DOTALL)
-_OTHER_CHANNEL = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>\s*(?:analysis|commentary)")
 _INVISIBLE = re.compile(r"[\s\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]+")
 
 
@@ -69,32 +62,6 @@ def read_response(output: ModelOutput) -> Response:
         cut_off = output.stop_reason in ("max_tokens", "model_length", "unknown")
         return Response(text, None, ("truncated",) if cut_off else (), details)
     return Response("", _why_no_text(output, reasoned), details=details)
-
-
-def strip_reasoning(text: str) -> str:
-    """Remove reasoning that a model wrote between think tags into its visible text.
-
-    Where only the end of a block is there (some chat templates open it in the prompt),
-    all that stands before it is reasoning; a block that is never closed goes to the end.
-    """
-    if _FINAL_CHANNEL.match(text):
-        text = _FINAL_CHANNEL.sub("", text)
-    elif _OTHER_CHANNEL.match(text):
-        return ""
-    kept: list[str] = []
-    position = 0
-    begun: int | None = None
-    for tag in _THINK_TAG.finditer(text):
-        if not any(tag.groups()):
-            begun = tag.start() if begun is None else begun
-            continue
-        if begun is None:
-            kept.clear()
-        else:
-            kept.append(text[position:begun])
-        position, begun = tag.end(), None
-    kept.append(text[position:begun])
-    return "".join(kept)
 
 
 def _visible(output: ModelOutput) -> tuple[str, bool]:

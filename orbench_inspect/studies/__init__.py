@@ -1,5 +1,5 @@
 """Many arms over the same prompts: studies, each one Inspect eval set."""
 
-from orbench_inspect.studies.study import NOISE_FLOOR, SIX_ARMS, Arm, run_study
+from orbench_inspect.studies.study import NOISE_FLOOR, SIX_ARMS, Arm, run_study, told_of
 
-__all__ = ["NOISE_FLOOR", "SIX_ARMS", "Arm", "run_study"]
+__all__ = ["NOISE_FLOOR", "SIX_ARMS", "Arm", "run_study", "told_of"]

@@ -3,6 +3,7 @@
 Every arm is asked the same prompts in the same order and scored by the same judge.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,7 +13,9 @@ from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model
 
+from orbench_inspect.mitigations import load_mitigation
 from orbench_inspect.tasks import hard, toxic
+from orbench_inspect.usage import usage_errors
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,14 @@ def run_study(
         UsageError: If two arms are the same, an option is wrong, or the directory holds
             logs of another study.
     """
-    if len(set(arms)) < len(arms):
-        raise click.UsageError("an arm stands twice; give repetitions different replicates")
+    with usage_errors():
+        names = Counter((load_mitigation(arm.mitigation).id, arm.replicate) for arm in arms)
+    twice = [name for (name, _), times in names.items() if times > 1]
+    if twice:
+        raise click.UsageError(
+            f"two arms are called '{twice[0]}'; give files ids of their own, and repetitions "
+            "different replicates"
+        )
     shared = {**(task_options or {}), "scorer": "judge" if grader is not None else "matcher"}
     tasks: list[Task] = []
     for arm in arms:
@@ -82,6 +91,7 @@ def run_study(
         return eval_set(
             tasks,
             log_dir=log_dir,
+            retry_attempts=eval_options.pop("retry_attempts", 1),
             model=cast("list[str] | list[Model]", list(models)),
             model_roles={"grader": grader} if grader is not None else None,
             **eval_options,
@@ -90,7 +100,18 @@ def run_study(
         if "not associated with a task" not in str(ex):
             raise
         raise click.UsageError(
-            f"{log_dir} holds logs of arms that are not in this study. Has a mitigation's text, a "
-            "system prompt, the prompts or an option changed since? Results of both are never "
-            "mixed: take a new --log-dir"
+            f"{log_dir} holds logs of arms that are not in this study. Has a model, a mitigation's "
+            "text, a system prompt, the prompts or an option changed since? Results of both are "
+            "never mixed: take a new --log-dir"
         ) from ex
+
+
+def told_of(done: bool, logs: Sequence[EvalLog], log_dir: str) -> str:
+    """Say how a study ended, with the first line of each error."""
+    errors = {
+        f"  {log.eval.model}, {log.eval.task}: {log.error.message.splitlines()[0]}"
+        for log in logs
+        if log.error is not None and log.error.message
+    }
+    state = "Complete" if done else "Not complete; the same command asks what is missing"
+    return "\n".join([f"{state}: {log_dir}", *sorted(errors)])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalLog
+from inspect_ai.model import get_model
 from pydantic import JsonValue
 
 from orbench_inspect.tasks import custom
@@ -122,6 +123,53 @@ def test_what_was_not_observed_is_asked_again(serve: Serve, prompts_file: Write)
     assert system_record(start(prompts_file("one"), model_at(server)))["state"] == "not_observed"
     cured = True
     assert system_record(start(prompts_file("one"), model_at(server)))["state"] == "observed"
+
+
+def test_a_reply_that_does_not_tell_is_inconclusive_where_the_text_was_counted(
+    serve: Serve, prompts_file: Write
+) -> None:
+    def answer(request: Request) -> Reply:
+        reply = chat("The word of the day is flea.")
+        words = sum(len(text.split()) for _, text in request.texts)
+        reply.body["usage"]["prompt_tokens"] = 10 + words
+        return reply
+
+    server = serve(answer)
+    log = start(prompts_file("one"), model_at(server))
+    assert system_record(log)["state"] == "inconclusive"
+
+
+@pytest.mark.parametrize("reply", [chat(""), chat("", finish="content_filter")])
+def test_an_empty_or_blocked_reply_is_inconclusive(
+    serve: Serve, prompts_file: Write, reply: Reply
+) -> None:
+    server = serve(lambda request: reply)
+    assert system_record(start(prompts_file("one"), model_at(server)))["state"] == "inconclusive"
+
+
+def test_a_hiccup_is_not_called_a_rejection(serve: Serve, prompts_file: Write) -> None:
+    seen: list[Request] = []
+
+    def answer(request: Request) -> Reply:
+        seen.append(request)
+        return error(400, "overloaded", "try later") if len(seen) == 1 else reads(request)
+
+    log = start(prompts_file("one"), model_at(serve(answer)))
+    assert system_record(log)["state"] == "observed"
+
+
+def test_another_file_behind_the_same_name_is_asked_anew(serve: Serve, prompts_file: Write) -> None:
+    server = serve(reads)
+    for template in ("a", "b", "b"):
+        model = get_model(
+            "openai-api/fake/m",
+            base_url=f"{server.url}/v1",
+            api_key="none",
+            memoize=False,
+            emulate_tools=template == "a",
+        )
+        start(prompts_file("one"), model)
+    assert sum(r.user.endswith("word of the day?") for r in server.requests) == 2
 
 
 def test_a_model_that_is_down_is_not_called_rejecting(serve: Serve, prompts_file: Write) -> None:

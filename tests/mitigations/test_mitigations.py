@@ -2,10 +2,17 @@
 
 from pathlib import Path
 
+import click
 import pytest
 from inspect_ai import Task
 from inspect_ai.dataset import Sample
-from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+)
 from inspect_ai.solver import system_message
 
 from orbench_inspect.mitigations import compose, known_mitigations, load_mitigation, mitigation
@@ -91,6 +98,43 @@ def test_the_solver_works_on_any_task_and_keeps_its_system_message(serve: Serve)
     assert server.requests[0].texts == [("system", f"Be brief.\n\n{told}"), ("user", "one")]
 
 
+def test_none_leaves_a_foreign_conversation_alone() -> None:
+    talk: list[ChatMessage] = [
+        ChatMessageSystem(content=""),
+        ChatMessageUser(content="one"),
+        ChatMessageSystem(content="Mind this."),
+        ChatMessageUser(content="two"),
+    ]
+    assert compose("none").onto(talk) == talk
+    told = compose("helpful_minimal").onto(talk)
+    assert [m.role for m in told] == [m.role for m in talk]
+    assert told[0].text == load_mitigation("helpful_minimal").system
+
+
+def test_the_solver_in_place_of_a_task_s_own_is_refused(serve: Serve, prompts_file: Write) -> None:
+    server = serve(answer)
+    task = custom(file=str(prompts_file("one")), wanted="answer", scorer="matcher")
+    log = run(task, model_at(server), solver=mitigation("safety_preamble"))
+    assert log.error is not None
+    assert "use -T mitigation=NAME" in log.error.message
+    assert server.requests == []
+
+
+def test_a_system_message_of_inspect_s_own_is_refused(serve: Serve, prompts_file: Write) -> None:
+    server = serve(answer)
+    task = custom(file=str(prompts_file("one")), wanted="answer", scorer="matcher")
+    log = run(task, model_at(server), system_message="Be brief.")
+    assert log.error is not None
+    assert "use -T system_prompt=FILE" in log.error.message
+
+
+def test_mistyped_arguments_of_the_solver_are_explained() -> None:
+    with pytest.raises(click.UsageError, match="system_as=sytem: must be one of"):
+        mitigation("none", system_as="sytem")  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(click.UsageError, match="unknown mitigation 'helpfull'"):
+        mitigation("helpfull")
+
+
 def test_a_prompt_with_an_image_keeps_it() -> None:
     image = ContentImage(image="data:image/png;base64,AAAA")
     asked = ChatMessageUser(content=[ContentText(text="What is this?"), image])
@@ -130,6 +174,14 @@ def test_an_unknown_mitigation_is_explained(name: str, message: str) -> None:
         ("---\nmethod: route\n---\n", "texts must be: classify, harmful, harmless"),
         ("---\nmethod: smooth\ncopies: 0\n---\n", "copies: Input should be greater than"),
         ("---\nturns:\n- user: Hi\n---\n", "turns.0.assistant: Field required"),
+        ("", "it does nothing"),
+        ("---\nidea: x\n---", "it does nothing"),
+        ("---\nsystem: Be kind.\n---\n", "system text is what follows the front matter"),
+        ("---\nid: none\n---\nBe kind.", "its id 'none' is that of a mitigation of the package"),
+        (
+            "---\nmethod: route\ntexts: {classify: a, harmful: b, harmless: c}\n---\nBe kind.",
+            "route asks with its texts; leave the body empty",
+        ),
     ],
 )
 def test_broken_front_matter_is_explained(tmp_path: Path, text: str, message: str) -> None:

@@ -17,7 +17,8 @@ from inspect_ai.model import (
     StopReason,
 )
 
-from orbench_inspect.scoring.response import read_response, strip_reasoning
+from orbench_inspect.reasoning import strip_reasoning
+from orbench_inspect.scoring.response import read_response
 
 
 def output(

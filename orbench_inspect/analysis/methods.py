@@ -1,0 +1,62 @@
+"""A paragraph for a paper: every n, revision, judge, hash, version and test that was used."""
+
+from typing import Any
+
+from orbench_inspect.analysis.answers import ALPHA
+from orbench_inspect.analysis.comparison import Comparison
+
+
+def methods(comparison: Comparison) -> str:
+    """Say how a comparison was made, in the words a paper needs."""
+    runs = comparison.runs
+    sentences = [_what(comparison), _sets(comparison)]
+    judges = sorted({_judge(row) for _, row in runs.iterrows()})
+    sentences.append(f"Responses were scored by {' and '.join(judges)}.")
+    decoding = sorted(
+        {f"temperature {r['temperature']:g}, {r['max_tokens']} tokens" for _, r in runs.iterrows()}
+    )
+    versions = sorted({f"orbench_inspect {p}" for p in runs["package"].dropna()})
+    versions += sorted({f"Inspect {v}" for v in runs["inspect"].dropna()})
+    sentences.append(f"Decoding: {'; '.join(decoding)}. Versions: {', '.join(versions)}.")
+    tests = sorted(set(comparison.differences["method"]))
+    sentences.append(
+        "Rates have Wilson 95% intervals; provider refusals count as refusals, and a second "
+        "reading leaves them out. Unscored responses leave the denominator and bound the rates. "
+        f"Arms were paired by prompt with the baseline '{comparison.baseline}' "
+        f"({'; '.join(tests)}). "
+        "The claim that an arm refuses fewer harmless prompts and is not worse on harmful ones by "
+        f"{100 * comparison.margin:g} points was tested as one intersection-union test an arm over "
+        f"both sides and readings, with Holm's adjustment over arms at {ALPHA:.0%}. Categories are "
+        "exploratory (Benjamini-Hochberg). Prompts were taken as independent."
+    )
+    return " ".join(sentences)
+
+
+def _what(comparison: Comparison) -> str:
+    models = ", ".join(sorted(comparison.runs["model"].unique()))
+    arms = ", ".join(sorted(comparison.runs["arm"].unique()))
+    epochs = sorted(comparison.runs["epochs"].unique())
+    return (
+        f"We compared {arms} (by {comparison.by}) on {models}, "
+        f"with {' and '.join(map(str, epochs))} epoch(s)."
+    )
+
+
+def _sets(comparison: Comparison) -> str:
+    told = []
+    for name, rows in comparison.runs.groupby("prompt_set"):
+        first = rows.iloc[0]
+        pairs = comparison.differences[comparison.differences["prompt_set"] == name]["n"]
+        revision = f"revision {first['revision']}, " if first["revision"] else ""
+        told.append(
+            f"{name} (should be {first['wanted']}ed; {revision}content "
+            f"{str(first['data_sha256'])[:12]}; {rows['samples'].min():,} to "
+            f"{rows['samples'].max():,} samples a run, {pairs.min():,} to {pairs.max():,} pairs)"
+        )
+    return "Prompt sets: " + "; ".join(told) + "."
+
+
+def _judge(row: Any) -> str:
+    if row["scorer"] != "judge":
+        return f"rules ({row['judge']})"
+    return f"{row['judge']} (judge prompt {str(row['judge_prompt_sha256'])[:12]})"

@@ -1,0 +1,254 @@
+"""Showing a comparison: a terminal, machines, papers."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pandas as pd
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orbench_inspect.analysis.comparison import Comparison
+from orbench_inspect.analysis.selection import Selected
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def as_tables(comparison: Comparison) -> RenderableType:
+    """A comparison for a terminal of 100 columns."""
+    parts: list[RenderableType] = []
+    for group in comparison.answers["group"].unique():
+        parts += [_rates(comparison, group), _differences(comparison, group)]
+        parts += [_answers(comparison, group), Text()]
+    parts.append(Text("\n".join(_fine_print(comparison)), style="dim"))
+    return Group(*parts)
+
+
+def as_selection(selected: Iterable[Selected]) -> RenderableType:
+    """What one half of the prompts chose, and what the other half says of it."""
+    lines = []
+    for one in selected:
+        chosen, tested = one.difference("choosing"), one.difference("testing")
+        lines.append(
+            f"{_plain(one.group)}: half of the prompts chooses {_plain(one.arm)} "
+            f"({_signed(chosen['difference'])} points on harmless prompts there); on the other "
+            f"half, once: {_signed(tested['difference'])} {_interval(tested, _signed)}, "
+            f"{one.answer}: {one.why}"
+        )
+    return Text("\n".join(lines))
+
+
+def as_json(comparison: Comparison) -> str:
+    """All frames, as JSON."""
+    frames = ("rates", "differences", "answers", "balance", "categories", "macro", "costs")
+    told: dict[str, Any] = {
+        "by": comparison.by,
+        "baseline": comparison.baseline,
+        "margin": comparison.margin,
+    }
+    for name in frames:
+        told[name] = json.loads(getattr(comparison, name).to_json(orient="records"))
+    told["runs"] = json.loads(
+        comparison.runs.to_json(orient="records", date_format="iso", default_handler=str)
+    )
+    return json.dumps({**told, "notes": comparison.notes}, indent=2, ensure_ascii=False)
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Rates and differences, a row for each group, arm, prompt set and reading.
+
+    Text that a spreadsheet would take for a formula is given an apostrophe.
+    """
+    frame = _joined(comparison)
+    for column in frame.select_dtypes(exclude="number"):
+        frame[column] = frame[column].map(_no_formula)
+    return str(frame.to_csv(index=False))
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """The main table in Markdown."""
+
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    header, rows = _main_table(comparison)
+    return "\n".join([line(header), line("---" for _ in header), *map(line, rows)])
+
+
+def as_latex(comparison: Comparison) -> str:
+    """The main table in LaTeX, for booktabs."""
+
+    def line(cells: Iterable[str]) -> str:
+        return " & ".join(map(_latex, cells)) + r" \\"
+
+    header, rows = _main_table(comparison)
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{'l' * len(header)}}}",
+            r"\toprule",
+            line(header),
+            r"\midrule",
+            *map(line, rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
+
+
+def _main_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    header = ["model" if comparison.by != "model" else "group", "arm"]
+    sets = _sets(comparison.rates)
+    for name in sets:
+        header += [f"{name}: refused % [95% CI]", f"{name}: difference, points [95% CI]"]
+    rows = []
+    joined = _joined(comparison)
+    deployed = joined[joined["reading"] == "deployed"]
+    for (group, arm), cells in deployed.groupby(["group", "arm"], sort=False):
+        row = [_plain(group), _plain(arm)]
+        for name in sets:
+            of_set = cells[cells["prompt_set"] == name]
+            row += _cells(of_set.iloc[0]) if len(of_set) else ["", ""]
+        answers = comparison.answers
+        found = answers[(answers["group"] == group) & (answers["arm"] == arm)]
+        rows.append([*row, str(found["answer"].iloc[0]) if len(found) else ""])
+    return [*header, "fewer and not worse"], rows
+
+
+def _cells(row: Any) -> list[str]:
+    rate = f"{_percent(row['rate'])} {_interval(row, _percent)}"
+    if pd.isna(row["difference"]):
+        return [rate, ""]
+    limits = {"lower": row["difference_lower"], "upper": row["difference_upper"]}
+    return [rate, f"{_signed(row['difference'])} {_interval(limits, _signed)}"]
+
+
+def _joined(comparison: Comparison) -> pd.DataFrame:
+    keys = ["group", "prompt_set", "arm", "wanted", "reading"]
+    renamed = comparison.differences.rename(
+        columns={"n": "pairs", "lower": "difference_lower", "upper": "difference_upper"}
+    )
+    return comparison.rates.merge(renamed, on=keys, how="left", validate="one_to_one")
+
+
+def _rates(comparison: Comparison, group: str) -> Table:
+    table = _table(f"{group}: refused, % [95% interval]")
+    rows = comparison.rates[comparison.rates["group"] == group]
+    sets = _sets(rows)
+    for name in sets:
+        table.add_column(name)
+    table.add_column("J [95% interval]")
+    table.add_column("unscored")
+    for arm, cells in rows.groupby("arm", sort=False):
+        deployed = cells[cells["reading"] == "deployed"].set_index("prompt_set")
+        only = cells[cells["reading"] == "model_only"].set_index("prompt_set")
+        told = []
+        for name in sets:
+            if name not in deployed.index:
+                told.append("")
+                continue
+            row = deployed.loc[name]
+            text = f"{_percent(row['rate'])} {_interval(row, _percent)}"
+            if row["provider_refusals"]:
+                text += f"\nmodel only {_percent(only.loc[name]['rate'])}"
+            told.append(text)
+        unscored, samples = deployed["unscored"].sum(), deployed["samples"].sum()
+        balance = comparison.balance
+        j = balance[(balance["group"] == group) & (balance["arm"] == arm)]
+        table.add_row(_text(arm), *told, _youden(j), f"{unscored} of {samples}")
+    return table
+
+
+def _sets(rates: pd.DataFrame) -> list[str]:
+    """Prompt sets, those that should be answered first."""
+    return list(rates.sort_values("wanted", kind="stable")["prompt_set"].unique())
+
+
+def _youden(found: pd.DataFrame) -> str:
+    if found.empty:
+        return ""
+    row = found.iloc[0]
+    star = " *" if row["pareto"] else ""
+    return f"{row['youden']:.2f} [{row['youden_lower']:.2f}, {row['youden_upper']:.2f}]{star}"
+
+
+def _differences(comparison: Comparison, group: str) -> Table:
+    table = _table(f"difference from {comparison.baseline}, points [95% interval]")
+    rows = comparison.differences[
+        (comparison.differences["group"] == group)
+        & (comparison.differences["reading"] == "deployed")
+    ]
+    for name in ("set", "difference", "noise", "up/down", "p", "pairs", "80% power at"):
+        table.add_column(name)
+    floor = rows[rows["noise_floor"]].groupby("prompt_set")["difference"].first()
+    for _, row in rows.sort_values(["noise_floor", "wanted", "arm"]).iterrows():
+        table.add_row(
+            _text(row["arm"]),
+            _text(row["prompt_set"]),
+            f"{_signed(row['difference'])} {_interval(row, _signed)}",
+            _signed(floor[row["prompt_set"]]) if row["prompt_set"] in floor else "",
+            f"{row['up']:g}/{row['down']:g}",
+            f"{row['p']:.2g}",
+            f"{row['n']:,}" + (f" (-{row['lost']})" if row["lost"] else ""),
+            "" if pd.isna(row["detectable"]) else f"{100 * row['detectable']:.1f}",
+        )
+    return table
+
+
+def _answers(comparison: Comparison, group: str) -> RenderableType:
+    rows = comparison.answers[comparison.answers["group"] == group]
+    margin = f"{100 * comparison.margin:g} points"
+    lines = Text(f"Fewer harmless prompts refused, and not worse on harmful ones by {margin}?\n")
+    for _, row in rows.iterrows():
+        lines.append(f"  {_plain(row['arm'])}: ")
+        lines.append(row["answer"], style="bold")
+        lines.append(f" (p {row['p_holm']:.2g}): {row['why']}\n")
+    return lines
+
+
+def _fine_print(comparison: Comparison) -> list[str]:
+    return [
+        "J: refusal rate on harmful prompts less that on harmless ones; * no arm beats it on both.",
+        "noise: the same difference for a second, independent run of the baseline.",
+        "p in the last block: the larger of both sides and readings, Holm over the arms.",
+        "Intervals take prompts as independent; some may stem from one unpublished seed.",
+        *(f"Note: {_plain(note)}" for note in comparison.notes),
+    ]
+
+
+def _table(title: str) -> Table:
+    table = Table(title=_text(title), title_justify="left", box=None, pad_edge=False)
+    table.add_column("arm", overflow="fold")
+    return table
+
+
+def _percent(value: float) -> str:
+    return "n/a" if pd.isna(value) else f"{100 * value:.1f}"
+
+
+def _signed(value: float) -> str:
+    return "n/a" if pd.isna(value) else f"{100 * value:+.1f}"
+
+
+def _interval(row: Any, shown: Callable[[float], str]) -> str:
+    return f"[{shown(row['lower'])}, {shown(row['upper'])}]"
+
+
+def _text(value: object) -> Text:
+    return Text(_plain(value))
+
+
+def _plain(value: object) -> str:
+    """Names come from logs: nothing in them may steer a terminal."""
+    return _CONTROL.sub("�", str(value))
+
+
+def _no_formula(value: object) -> object:
+    text = _plain(value) if isinstance(value, str) else value
+    return f"'{text}" if isinstance(text, str) and text[:1] in "=+-@\t" and text else text
+
+
+def _latex(text: str) -> str:
+    escaped = re.sub(r"([&%$#_{}])", r"\\\1", _plain(text).replace("\\", r"\textbackslash "))
+    return escaped.replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")

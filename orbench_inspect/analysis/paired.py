@@ -1,0 +1,200 @@
+"""Two arms on the same prompts: differences, intervals, tests, and what they could have seen.
+
+A difference is the arm's refusal rate minus the baseline's. With one epoch and equal weights
+the counts of discordant pairs say all; otherwise prompts are resampled.
+"""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+
+LEVEL = 0.95
+_DRAWS = 10_000
+_SEED = 20_240_531
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A paired difference and how sure it is."""
+
+    n: int
+    """Pairs in which both arms were scored."""
+    up: float
+    """Prompts the arm refused and the baseline answered (with epochs: that moved up)."""
+    down: float
+    """Prompts the baseline refused and the arm answered (with epochs: that moved down)."""
+    difference: float
+    lower: float
+    upper: float
+    p: float
+    """Two-sided p of no difference."""
+    p_fewer: float
+    """One-sided p against "the arm refuses no fewer"."""
+    p_not_worse: float
+    """One-sided p against "the arm refuses fewer by the margin or more"."""
+    method: str
+
+
+def binary_pairs(up: int, down: int, n: int, margin: float) -> Paired:
+    """Compare by counts of discordant pairs.
+
+    Exact McNemar tests; Tango's score interval, and his score test at the margin.
+
+    Args:
+        up: Pairs in which only the arm refused.
+        down: Pairs in which only the baseline refused.
+        n: All pairs.
+        margin: The margin, as a proportion.
+    """
+    lower, upper = tango_interval(up, down, n)
+    return Paired(
+        n=n,
+        up=up,
+        down=down,
+        difference=(up - down) / n if n else float("nan"),
+        lower=lower,
+        upper=upper,
+        p=mcnemar_exact(up, down),
+        p_fewer=float(binom.cdf(up, up + down, 0.5)) if up + down else 1.0,
+        p_not_worse=float(norm.sf(_tango_z(up, down, n, -margin))) if n else 1.0,
+        method="exact McNemar, Tango interval",
+    )
+
+
+def mcnemar_exact(up: int, down: int) -> float:
+    """Two-sided exact p of McNemar's test (McNemar, Psychometrika 12, 1947)."""
+    if up + down == 0:
+        return 1.0
+    return min(1.0, 2 * float(binom.cdf(min(up, down), up + down, 0.5)))
+
+
+def tango_interval(up: int, down: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """Score interval of a paired difference of proportions.
+
+    Source: Tango, Stat. Med. 17 (1998) 891-908. The limits are where his statistic equals
+    the normal quantile.
+
+    Args:
+        up: Pairs discordant in favour of the difference.
+        down: Pairs discordant against it.
+        n: All pairs.
+        level: Level of confidence.
+
+    Returns:
+        Lower and upper limit; -1 and 1 without pairs.
+    """
+    if n == 0:
+        return -1.0, 1.0
+    z = float(norm.ppf((1 + level) / 2))
+    estimate = (up - down) / n
+
+    def excess(limit: float, sign: int) -> float:
+        return _tango_z(up, down, n, limit) - sign * z
+
+    edge = 1 - 1e-12
+    lower = -1.0 if excess(-edge, 1) <= 0 else brentq(excess, -edge, estimate, args=(1,))
+    upper = 1.0 if excess(edge, -1) >= 0 else brentq(excess, estimate, edge, args=(-1,))
+    return float(lower), float(upper)
+
+
+def _tango_z(up: int, down: int, n: int, limit: float) -> float:
+    """Tango's statistic for a true difference of `limit`, equations 13 to 15."""
+    a, b = 2 * n, -up - down + (2 * n - up + down) * limit
+    c = -down * limit * (1 - limit)
+    q = (sqrt(max(0.0, b * b - 4 * a * c)) - b) / (2 * a)
+    variance = n * (2 * q + limit * (1 - limit))
+    distance = up - down - n * limit
+    if variance <= 0:
+        return 0.0 if distance == 0 else (inf if distance > 0 else -inf)
+    return distance / sqrt(variance)
+
+
+def resampled_pairs(differences: Floats, weights: Floats, margin: float) -> Paired:
+    """Compare by resampling prompts, where values are averages or weights differ.
+
+    The p of no difference is that of flipping the signs of prompts' differences at random
+    (10,000 times, seeded); interval and p at the margin are the percentile bootstrap's.
+
+    Args:
+        differences: Arm minus baseline of each prompt.
+        weights: Weights of the prompts, in any unit.
+        margin: The margin, as a proportion.
+    """
+    n = len(differences)
+    if n == 0:
+        return Paired(0, 0, 0, float("nan"), -1.0, 1.0, 1.0, 1.0, 1.0, "no pairs")
+    share = weights / weights.sum()
+    observed = float(share @ differences)
+    chance = np.random.default_rng(_SEED)
+    flipped = np.empty(_DRAWS)
+    drawn = np.empty(_DRAWS)
+    for i in range(_DRAWS):
+        flipped[i] = (share * differences) @ chance.choice((-1.0, 1.0), n)
+        picks = chance.integers(n, size=n)
+        drawn[i] = (weights[picks] @ differences[picks]) / weights[picks].sum()
+    tail = (1 - LEVEL) / 2
+    lower, upper = np.quantile(drawn, [tail, 1 - tail])
+
+    def at_least(hits: NDArray[np.bool_]) -> float:
+        return float((hits.sum() + 1) / (_DRAWS + 1))
+
+    return Paired(
+        n=n,
+        up=int((differences > 0).sum()),
+        down=int((differences < 0).sum()),
+        difference=observed,
+        lower=float(lower),
+        upper=float(upper),
+        p=at_least(np.abs(flipped) >= abs(observed) - 1e-12),
+        p_fewer=at_least(flipped <= observed + 1e-12),
+        p_not_worse=at_least(drawn <= -margin),
+        method="sign-flip test, prompt bootstrap",
+    )
+
+
+def power_not_worse(n: int, discordance: float, margin: float) -> float:
+    """Power to show "not worse by the margin" if nothing differs.
+
+    Normal approximation (Nam, Biometrics 53, 1997) at a two-sided level of 5%.
+
+    Args:
+        n: Pairs.
+        discordance: Share of discordant pairs.
+        margin: The margin, as a proportion.
+    """
+    if n == 0:
+        return 0.0
+    if discordance <= 0:
+        return 1.0
+    z = float(norm.ppf((1 + LEVEL) / 2))
+    return float(norm.cdf((margin * sqrt(n) - z * sqrt(discordance)) / sqrt(discordance)))
+
+
+def minimum_detectable(n: int, discordance: float, power: float = 0.8) -> float:
+    """Smallest true difference a two-sided 5% McNemar test finds with a given power.
+
+    Source: Connor, Biometrics 43 (1987) 207-211. At most the discordance itself; nan where
+    even that would not be found.
+
+    Args:
+        n: Pairs.
+        discordance: Share of discordant pairs.
+        power: The power.
+    """
+    if n == 0 or discordance <= 0:
+        return float("nan")
+    z = float(norm.ppf((1 + LEVEL) / 2))
+
+    def lacking(difference: float) -> float:
+        spread = sqrt(max(discordance - difference**2, 1e-12))
+        reached = (difference * sqrt(n) - z * sqrt(discordance)) / spread
+        return float(norm.cdf(reached)) - power
+
+    largest = min(discordance, 1.0)
+    return float(brentq(lacking, 0.0, largest)) if lacking(largest) > 0 else float("nan")
