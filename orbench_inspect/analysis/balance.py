@@ -36,7 +36,14 @@ def balance(runs: Runs, frame: pd.DataFrame) -> pd.DataFrame:
             sides[wanted] = pd.DataFrame(columns)
         if sides.keys() != {"answer", "refuse"}:
             continue
-        arms = [arm for arm in sides["answer"] if arm in sides["refuse"]]
+        # An arm without a scored prompt on either side has no balance.
+        arms = [
+            arm
+            for arm in sides["answer"]
+            if arm in sides["refuse"] and all(side[arm].notna().any() for side in sides.values())
+        ]
+        if not arms:
+            continue
         hard, toxic = sides["answer"][arms], sides["refuse"][arms]
         drawn = _bootstrap(toxic, 1) - _bootstrap(hard, 2)
         lower, upper = np.nanquantile(drawn, [0.025, 0.975], axis=0)

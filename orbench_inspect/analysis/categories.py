@@ -51,7 +51,7 @@ def categories(
 
 
 def _of_arm(prompts: pd.DataFrame, base: pd.DataFrame, margin: float) -> list[dict[str, Any]]:
-    joined = prompts.join(base["value"], how="inner", rsuffix="_base").dropna()
+    joined = prompts.join(base["value"].rename("value_base"), how="inner").dropna()
     rows = []
     for category, pairs in joined.groupby("category"):
         differences = (pairs["value"] - pairs["value_base"]).to_numpy(dtype=float)

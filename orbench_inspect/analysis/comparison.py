@@ -135,7 +135,9 @@ def _labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
     told = frame["mitigation"].map(str)
     # The same name on another product prompt, or with another text, is another arm.
     if frame["product_sha256"].nunique(dropna=False) > 1:
-        told += frame["product_sha256"].map(lambda sha: f"+{sha[:6]}" if sha else "")
+        told += frame["product_sha256"].map(
+            lambda sha: f"+{sha[:6]}" if isinstance(sha, str) else ""
+        )
     texts = frame["composed_sha256"].groupby(told).transform("nunique")
     told = told.where(texts <= 1, told + "@" + frame["composed_sha256"].map(str).str[:6])
     told = told.where(frame["replicate"] == 1, told + "#" + frame["replicate"].map(str))
@@ -223,8 +225,10 @@ def _difference(
     weights: Mapping[str, float] | None,
     margin: float,
 ) -> dict[str, Any]:
-    joined = by_prompt(arm, reading).join(
-        by_prompt(baseline, reading), how="outer", lsuffix="_arm", rsuffix="_base"
+    joined = (
+        by_prompt(arm, reading)
+        .add_suffix("_arm")
+        .join(by_prompt(baseline, reading).add_suffix("_base"), how="outer")
     )
     category = joined["category_arm"].fillna(joined["category_base"])
     values = joined[["value_arm", "value_base"]]

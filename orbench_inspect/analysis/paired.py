@@ -6,6 +6,7 @@ the counts of discordant pairs say all; otherwise prompts are resampled.
 
 from dataclasses import dataclass
 from math import inf, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from scipy.stats import binom, norm
 LEVEL = 0.95
 _DRAWS = 10_000
 _SEED = 20_240_531
+
+_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +94,7 @@ def tango_interval(up: int, down: int, n: int, level: float = LEVEL) -> tuple[fl
     """
     if n == 0:
         return -1.0, 1.0
-    z = float(norm.ppf((1 + level) / 2))
+    z = NormalDist().inv_cdf((1 + level) / 2)
     estimate = (up - down) / n
 
     def excess(limit: float, sign: int) -> float:
@@ -172,8 +175,7 @@ def power_not_worse(n: int, discordance: float, margin: float) -> float:
         return 0.0
     if discordance <= 0:
         return 1.0
-    z = float(norm.ppf((1 + LEVEL) / 2))
-    return float(norm.cdf((margin * sqrt(n) - z * sqrt(discordance)) / sqrt(discordance)))
+    return float(norm.cdf((margin * sqrt(n) - _Z * sqrt(discordance)) / sqrt(discordance)))
 
 
 def minimum_detectable(n: int, discordance: float, power: float = 0.8) -> float:
@@ -189,11 +191,10 @@ def minimum_detectable(n: int, discordance: float, power: float = 0.8) -> float:
     """
     if n == 0 or discordance <= 0:
         return float("nan")
-    z = float(norm.ppf((1 + LEVEL) / 2))
 
     def lacking(difference: float) -> float:
         spread = sqrt(max(discordance - difference**2, 1e-12))
-        reached = (difference * sqrt(n) - z * sqrt(discordance)) / spread
+        reached = (difference * sqrt(n) - _Z * sqrt(discordance)) / spread
         return float(norm.cdf(reached)) - power
 
     largest = min(discordance, 1.0)
