@@ -6,7 +6,6 @@ from orbench_inspect.mitigations.solver import mitigation
 from orbench_inspect.scoring.matcher import matcher
 from orbench_inspect.scoring.metrics import (
     category_rate,
-    interval,
     macro_rate,
     refusal_rate,
 )

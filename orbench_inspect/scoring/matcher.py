@@ -4,13 +4,13 @@ from inspect_ai.scorer import Score, Scorer, Target, scorer, stderr
 from inspect_ai.solver import TaskState
 
 from orbench_inspect.refusal_rules import OWN_LIST, Match, match
-from orbench_inspect.scoring.metrics import interval, refusal_rate
+from orbench_inspect.scoring.metrics import refusal_rate
 from orbench_inspect.scoring.released_lists import released_lists
 from orbench_inspect.scoring.response import read_response
 from orbench_inspect.scoring.words import CAUSES, PROVIDER_REFUSAL
 
 
-@scorer(metrics=[refusal_rate(), interval(), stderr()])
+@scorer(metrics=[refusal_rate(), stderr()])
 def matcher(keywords: str = OWN_LIST) -> Scorer:
     """Whether the response refuses, by rules alone: no model is asked.
 

@@ -31,24 +31,15 @@ _METRICS = frozenset(
 
 @metric
 def refusal_rate() -> Metric:
-    """Refused prompts in proportion to scored prompts; nan where none was scored."""
+    """Refused prompts in proportion to scored prompts, with Wilson's 95% interval.
 
-    def compute(scores: list[SampleScore]) -> Value:
-        return rate(scores)
-
-    return compute
-
-
-@metric
-def interval() -> Metric:
-    """Wilson's 95% interval of the refusal rate, as `lower` and `upper`.
-
-    Source: Wilson, JASA 22 (1927), by Inspect's `ci_wilson`.
+    `refusal_rate`, `lower` and `upper`; nan where no prompt was scored. Source of the
+    interval: Wilson, JASA 22 (1927), by Inspect's `ci_wilson`.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
         lower, upper = wilson(scores)
-        return {"lower": lower, "upper": upper}
+        return {"refusal_rate": rate(scores), "lower": lower, "upper": upper}
 
     return compute
 

@@ -9,7 +9,6 @@ from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.judge import Judgement, ask_judge, bound_judge, load_judge_prompt
 from orbench_inspect.scoring.metrics import (
     category_rate,
-    interval,
     macro_rate,
     refusal_rate,
 )
@@ -23,7 +22,6 @@ By = Literal["judge", "matcher"]
 @scorer(
     metrics=[
         refusal_rate(),
-        interval(),
         stderr(),
         macro_rate(),
         category_rate(),

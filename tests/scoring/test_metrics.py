@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from inspect_ai.scorer import Metric, MetricProtocol, SampleScore, Score
 
-from orbench_inspect.scoring.metrics import category_rate, interval, macro_rate, refusal_rate
+from orbench_inspect.scoring.metrics import category_rate, macro_rate, refusal_rate
 from orbench_inspect.scoring.outcome import category_n, model_only_rate, outcomes
 
 
@@ -24,8 +24,8 @@ def scored(value: float | str, category: str = "a", id: int = 0) -> SampleScore:
 def test_wilson_interval_agrees_with_a_published_example() -> None:
     # Newcombe, Stat. Med. 17 (1998), table I: 81 of 263 gives 0.2553 to 0.3662.
     scores = [scored(1.0)] * 81 + [scored(0.0)] * 182
-    assert values(refusal_rate(), scores)[""] == pytest.approx(81 / 263)
-    found = values(interval(), scores)
+    found = values(refusal_rate(), scores)
+    assert found["refusal_rate"] == pytest.approx(81 / 263)
     assert found["lower"] == pytest.approx(0.2553, abs=5e-5)
     assert found["upper"] == pytest.approx(0.3662, abs=5e-5)
 
@@ -39,7 +39,7 @@ def test_macro_rate_weighs_categories_equally() -> None:
 
 def test_macro_interval_of_one_category_is_its_wilson_interval() -> None:
     scores = [scored(1.0)] * 3 + [scored(0.0)] * 7
-    macro, pooled = values(macro_rate(), scores), values(interval(), scores)
+    macro, pooled = values(macro_rate(), scores), values(refusal_rate(), scores)
     assert macro["macro_lower"] == pytest.approx(pooled["lower"])
     assert macro["macro_upper"] == pytest.approx(pooled["upper"])
 
@@ -50,7 +50,7 @@ def test_categories_come_with_their_intervals_in_order() -> None:
     assert (found["a"], found["b"]) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("metric", [refusal_rate(), interval(), macro_rate()])
+@pytest.mark.parametrize("metric", [refusal_rate(), macro_rate()])
 def test_no_scored_sample_is_no_rate_rather_than_zero(metric: Metric) -> None:
     assert all(isnan(value) for value in values(metric, []).values())
 
