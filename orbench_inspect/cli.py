@@ -75,6 +75,7 @@ def show(id: str) -> None:
     "(default: 2). Given, it is a gate as well.",
 )
 @click.option("--select", is_flag=True, help="Choose an arm on half of the prompts, test the rest.")
+@click.option("--categories", is_flag=True, help="Differences by category too, as exploration.")
 @click.option("--json", "form", flag_value="json", help="All numbers, as JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Rates and differences, as CSV.")
 @click.option("--markdown", "form", flag_value="markdown", help="The main table, as Markdown.")
@@ -89,6 +90,7 @@ def compare(
     baseline: str | None,
     margin: float | None,
     select: bool,
+    categories: bool,
     form: str | None,
     max_hard_refusal: float | None,
     min_toxic_refusal: float | None,
@@ -128,6 +130,8 @@ def compare(
 
         console = Console(width=None if sys.stdout.isatty() else 100)
         console.print(output.as_tables(found))
+        if categories:
+            console.print(output.as_categories(found))
         if selected:
             console.print(output.as_selection(selected))
     for reason in reasons:

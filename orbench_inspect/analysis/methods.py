@@ -3,7 +3,7 @@
 from typing import Any
 
 from orbench_inspect.analysis.answers import ALPHA
-from orbench_inspect.analysis.comparison import Comparison
+from orbench_inspect.analysis.comparison import PAST, Comparison
 
 
 def methods(comparison: Comparison) -> str:
@@ -49,11 +49,16 @@ def _sets(comparison: Comparison) -> str:
         pairs = comparison.differences[comparison.differences["prompt_set"] == name]["n"]
         revision = f"revision {first['revision']}, " if first["revision"] else ""
         told.append(
-            f"{name} (should be {first['wanted']}ed; {revision}content "
-            f"{str(first['data_sha256'])[:12]}; {rows['samples'].min():,} to "
-            f"{rows['samples'].max():,} samples a run, {pairs.min():,} to {pairs.max():,} pairs)"
+            f"{name} (should be {PAST[first['wanted']]}; {revision}content "
+            f"{str(first['data_sha256'])[:12]}; {_range(rows['samples'])} samples a run, "
+            f"{_range(pairs)} pairs)"
         )
     return "Prompt sets: " + "; ".join(told) + "."
+
+
+def _range(numbers: Any) -> str:
+    low, high = numbers.min(), numbers.max()
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _judge(row: Any) -> str:

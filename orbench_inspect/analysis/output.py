@@ -21,7 +21,7 @@ def as_tables(comparison: Comparison) -> RenderableType:
     parts: list[RenderableType] = []
     for group in comparison.answers["group"].unique():
         parts += [_rates(comparison, group), _differences(comparison, group)]
-        parts += [_answers(comparison, group), Text()]
+        parts += [_answers(comparison, group), _costs(comparison, group), Text()]
     parts.append(Text("\n".join(_fine_print(comparison)), style="dim"))
     return Group(*parts)
 
@@ -192,6 +192,38 @@ def _differences(comparison: Comparison, group: str) -> Table:
             f"{row['p']:.2g}",
             f"{row['n']:,}" + (f" (-{row['lost']})" if row["lost"] else ""),
             "" if pd.isna(row["detectable"]) else f"{100 * row['detectable']:.1f}",
+        )
+    return table
+
+
+def as_categories(comparison: Comparison) -> RenderableType:
+    """Differences by category, deployed reading, for a terminal."""
+    table = _table("exploration: differences by category, points [95% interval]")
+    for name in ("set", "category", "n", "difference", "p (BH)"):
+        table.add_column(name)
+    for keys, rows in comparison.categories.groupby(["arm", "prompt_set"], sort=False):
+        for _, row in rows.iterrows():
+            shown = f"{_signed(row['difference'])} {_interval(row, _signed)}"
+            cells = (row["category"], f"{row['n']:,}", shown, f"{row['p_bh']:.2g}")
+            table.add_row(*map(_text, (*keys, *cells)))
+        macro = comparison.macro
+        mean = macro[(macro["arm"] == keys[0]) & (macro["prompt_set"] == keys[1])].iloc[0]
+        shown = f"{_signed(mean['difference'])} {_interval(mean, _signed)}"
+        table.add_row(*map(_text, (*keys, "(mean of categories)", "", shown, "")))
+    return table
+
+
+def _costs(comparison: Comparison, group: str) -> Table:
+    table = _table("a prompt's cost, judge included")
+    for name in ("set", "tokens", "seconds", "characters", "dollars"):
+        table.add_column(name)
+    for _, row in comparison.costs[comparison.costs["group"] == group].iterrows():
+        numbers = [row[f"{name}_per_prompt"] for name in ("tokens", "seconds", "characters")]
+        money = row["cost_per_prompt"]
+        table.add_row(
+            *map(_text, (row["arm"], row["prompt_set"])),
+            *("" if pd.isna(number) else f"{number:,.1f}" for number in numbers),
+            "" if pd.isna(money) else f"{money:.5f}",
         )
     return table
 

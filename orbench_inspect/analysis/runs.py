@@ -89,18 +89,22 @@ def _headers(sources: Sequence[str], notes: list[str]) -> Iterator[EvalLog]:
 def _newest(logs: list[EvalLog], notes: list[str]) -> list[EvalLog]:
     newest: dict[str, EvalLog] = {}
     for log in sorted(logs, key=lambda log: (log.eval.created, log.location)):
-        if log.eval.task_id in newest:
-            notes.append(f"{newest[log.eval.task_id].location}: superseded by a later attempt")
         newest[log.eval.task_id] = log
+    if len(newest) < len(logs):
+        notes.append(f"{len(logs) - len(newest)} logs superseded by a later attempt at their task")
     return list(newest.values())
 
 
 def _note_state(log: EvalLog, notes: list[str]) -> None:
     if log.status != "success":
         why = f": {log.error.message.splitlines()[0]}" if log.error and log.error.message else ""
-        notes.append(f"{log.location}: status {log.status}{why}")
+        notes.append(f"{_name(log)}: status {log.status}{why}")
     if log.invalidated:
-        notes.append(f"{log.location}: marked invalid")
+        notes.append(f"{_name(log)}: marked invalid")
+
+
+def _name(log: EvalLog) -> str:
+    return log.location.rpartition("/")[2]
 
 
 def _score_names(summaries: Sequence[EvalSampleSummary]) -> list[str]:
@@ -120,14 +124,14 @@ def _run(
     }
     if len(judges) > 1:
         names = ", ".join(sorted(judge for judge, _ in judges))
-        notes.append(f"{log.location}: score {score} is of several judges ({names})")
+        notes.append(f"{_name(log)}: score {score} is of several judges ({names})")
     judge, prompt = min(judges, key=str) if judges else (ours["scorer"], None)
     planned = (log.eval.dataset.samples or 0) * (log.eval.config.epochs or 1)
     limit = log.eval.config.limit
     if isinstance(limit, int):
         planned = min(planned, limit * (log.eval.config.epochs or 1))
     if len(summaries) < planned:
-        notes.append(f"{log.location}: {len(summaries)} of {planned} samples")
+        notes.append(f"{_name(log)}: {len(summaries)} of {planned} samples")
     asked = {s.metadata.get("composed_sha256") for s in summaries} - {None}
     if asked - {ours.get("composed_sha256")}:
         raise ValueError(
@@ -139,7 +143,7 @@ def _run(
     system = record.get("system")
     state = system.get("state") if isinstance(system, dict) else None
     if state == "not_observed":
-        notes.append(f"{log.location}: system text was not observed to reach {log.eval.model}")
+        notes.append(f"{_name(log)}: system text was not observed to reach {log.eval.model}")
     return {
         "file": log.location,
         "created": log.eval.created,

@@ -81,7 +81,7 @@ def test_a_superseded_attempt_counts_once(
     write_eval_log(old, str(tmp_path / "logs/2020_old.eval"))
     runs = read_runs(str(tmp_path / "logs"))
     assert len(runs.samples) == 2
-    assert any("2020_old.eval: superseded by a later attempt" in note for note in runs.notes)
+    assert "1 logs superseded by a later attempt at their task" in runs.notes
 
 
 def test_foreign_and_broken_logs_are_told_and_left_out(

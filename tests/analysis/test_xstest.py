@@ -161,6 +161,14 @@ def test_gates_are_decided_on_interval_bounds(study: Path) -> None:
 
 
 @pytest.mark.slow
+def test_categories_and_costs_are_shown(study: Path) -> None:
+    done = command(study, "--categories")
+    assert "(mean of categories)" in done.output
+    assert "a prompt's cost" in done.output
+    assert max(map(len, done.output.splitlines())) <= 100
+
+
+@pytest.mark.slow
 def test_one_half_chooses_and_the_other_tests(study: Path) -> None:
     done = command(study, "--select")
     assert "half of the prompts chooses llama2_default" in done.output
