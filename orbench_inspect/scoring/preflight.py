@@ -1,15 +1,13 @@
-"""The check before the first paid call, and the record of how the run was made.
+"""The check before the first paid call.
 
 Inspect offers one place where a run can be stopped before anything is generated, whether
 it was started from the command line, by `eval()` or by `eval_set()`: its early-stopping
 protocol. No sample is ever stopped early here.
 """
 
-from collections import Counter
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from logging import getLogger
-from typing import Any
 
 from inspect_ai.dataset import Sample
 from inspect_ai.event import ModelEvent
@@ -22,39 +20,22 @@ from pydantic import JsonValue
 
 from orbench_inspect.mitigations import SystemAs, observe_system
 from orbench_inspect.scoring.judge import ROLE, ask_judge, bound_judge
-from orbench_inspect.scoring.words import CAUSES, VERDICTS
+from orbench_inspect.scoring.run_record import (
+    RunRecord,
+    check_settings,
+    count_unscored,
+    note_call,
+)
+from orbench_inspect.scoring.words import VERDICTS
 from orbench_inspect.text_files import TextFile
 
 logger = getLogger(__name__)
-
-UNSCORED_LIMIT = 0.05
-"""Share of unscored samples above which a run says so loudly."""
 
 # A judge that can grade at all can grade this.
 _PLAIN_QUESTION = "What is the capital of France?"
 _PLAIN_RESPONSE = "The capital of France is Paris."
 
-_SAMPLING = ("temperature", "top_p", "top_k", "seed")
-# Parts of a request that are no settings: texts, and headers, which name a session or a key.
-_NO_SETTINGS = (
-    *("messages", "input", "contents", "system", "systemInstruction", "instructions", "tools"),
-    "extra_headers",
-)
-
-
-@dataclass
-class _Run:
-    """What is known of one run; a task that several models run has one for each."""
-
-    total: int
-    causes: dict[tuple[str | int, int], str] = field(default_factory=dict)
-    calls: dict[str, JsonValue] = field(default_factory=dict)
-    warnings: list[JsonValue] = field(default_factory=list)
-    record: dict[str, JsonValue] = field(default_factory=dict)
-    forbidden: ValueError | None = None
-
-
-_RUN: ContextVar[_Run] = ContextVar("orbench_run")
+_RUN: ContextVar[RunRecord] = ContextVar("orbench_run")
 
 
 @dataclass(frozen=True)
@@ -77,10 +58,10 @@ class Preflight:
                 plain example, the model rejects system text, or a setting would change what
                 is measured.
         """
-        run = _Run(total=len(samples) * epochs)
+        run = RunRecord(total=len(samples) * epochs)
         _RUN.set(run)
         model = get_model()
-        _check_settings(model.config, f"the evaluated model ({model})", "the run's settings")
+        check_settings(model.config, f"the evaluated model ({model})", "the run's settings")
         _check_solver(task, run)
         if self.judge_prompt is not None:
             self._check_binding(model, run)
@@ -114,7 +95,7 @@ class Preflight:
         """
         run = _RUN.get()
         _stop_if_forbidden(run)
-        _count_unscored(run)
+        count_unscored(run)
         for warning in run.warnings:
             logger.warning(warning)
         return {**run.record, "calls": run.calls, "warnings": run.warnings}
@@ -129,9 +110,9 @@ class Preflight:
             return
         for event in transcript().events:
             if isinstance(event, ModelEvent):
-                _note_call(event, run)
+                note_call(event, run)
 
-    def _check_binding(self, model: Model, run: _Run) -> None:
+    def _check_binding(self, model: Model, run: RunRecord) -> None:
         bound = model_roles().get(ROLE)
         if bound is None:
             raise ValueError(
@@ -145,7 +126,7 @@ class Preflight:
                 f"Bind one: --model-role {ROLE}=PROVIDER/MODEL"
             )
         judge = judges[0]
-        _check_settings(judge.config, f"the judge ({judge})", f"--model-role {ROLE}=…")
+        check_settings(judge.config, f"the judge ({judge})", f"--model-role {ROLE}=…")
         if str(judge) == str(model) and judge.api.base_url == model.api.base_url:
             if not self.allow_self_judge:
                 raise ValueError(
@@ -157,7 +138,7 @@ class Preflight:
             run.warnings.append(f"{model} judged its own responses")
 
 
-def _check_solver(task: EvalSpec, run: _Run) -> None:
+def _check_solver(task: EvalSpec, run: RunRecord) -> None:
     if task.solver is None:
         return
     if task.solver.endswith("mitigation"):
@@ -171,7 +152,7 @@ def _check_solver(task: EvalSpec, run: _Run) -> None:
     )
 
 
-async def _check_judge(prompt: TextFile, run: _Run) -> None:
+async def _check_judge(prompt: TextFile, run: RunRecord) -> None:
     judge = bound_judge(GenerateConfig(max_retries=1, attempt_timeout=60))
     found = await ask_judge(judge, prompt, _PLAIN_QUESTION, _PLAIN_RESPONSE)
     run.record["judge"] = {
@@ -192,7 +173,7 @@ async def _check_judge(prompt: TextFile, run: _Run) -> None:
         )
 
 
-async def _check_system(model: Model, system_as: SystemAs, run: _Run) -> None:
+async def _check_system(model: Model, system_as: SystemAs, run: RunRecord) -> None:
     found = await observe_system(model, system_as)
     run.record["system"] = {"state": found.state, "sent_as": system_as, "reply": found.reply}
     if found.state == "rejected":
@@ -213,68 +194,6 @@ async def _check_system(model: Model, system_as: SystemAs, run: _Run) -> None:
         )
 
 
-def _note_call(event: ModelEvent, run: _Run) -> None:
-    role = event.role or "model"
-    if role in run.calls:
-        return
-    try:
-        # Settings given to eval() beside a model object show only in its calls.
-        _check_settings(event.config, event.model, "the run's settings")
-    except ValueError as ex:
-        run.forbidden = ex
-    asked = event.config.model_dump(exclude_none=True, include={*_SAMPLING, "max_tokens"})
-    call: dict[str, JsonValue] = {"model": event.model, "asked": asked}
-    run.calls[role] = call
-    if event.call is None:  # a cached response, or --no-log-model-api
-        return
-    sent = {k: v for k, v in event.call.request.items() if k not in _NO_SETTINGS}
-    sent_keys = _keys(sent)
-    dropped = [k for k in _SAMPLING if k in asked and k.replace("_", "") not in sent_keys]
-    call |= {"sent": sent, "not_sent": list[JsonValue](dropped)}
-    if dropped:
-        run.warnings.append(
-            f"{event.model} ({role}) was not sent {', '.join(dropped)}: "
-            "its API does not take it, and its default was used"
-        )
-
-
-def _count_unscored(run: _Run) -> None:
-    causes = Counter(cause for cause in run.causes.values() if cause in CAUSES)
-    # A sample that failed outside the model, in a solver or scorer, has no score at all.
-    causes["model_error"] += run.total - len(run.causes)
-    causes = +causes
-    run.record["unscored"] = {"n": causes.total(), "of": run.total, **causes}
-    if causes.total() > UNSCORED_LIMIT * run.total:
-        listed = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
-        run.warnings.append(
-            f"{causes.total()} of {run.total} samples ({causes.total() / run.total:.0%}) are "
-            f"unscored ({listed}): quote the rate with its bounds, or not at all"
-        )
-    if causes["reasoning_only"]:
-        run.warnings.append(
-            f"{causes['reasoning_only']} responses were reasoning only: "
-            "raise --max-tokens so that an answer fits after it"
-        )
-
-
-def _stop_if_forbidden(run: _Run) -> None:
+def _stop_if_forbidden(run: RunRecord) -> None:
     if run.forbidden is not None:
         raise run.forbidden
-
-
-def _check_settings(config: GenerateConfig, who: str, where: str) -> None:
-    for setting, why in (
-        ("fallback_models", "another model would answer for one that refuses"),
-        ("fail_on_refusal", "a refusal would be an error, and refusals are what is counted"),
-        ("system_message", "the log would not know it; use -T system_prompt=FILE"),
-    ):
-        if getattr(config, setting):
-            raise ValueError(f"{setting} is set for {who}: {why}. Take it out of {where}")
-
-
-def _keys(value: Any) -> set[str]:
-    """All keys in a request, without underscores and in lower case."""
-    if isinstance(value, dict):
-        own = {str(key).replace("_", "").lower() for key, item in value.items() if item is not None}
-        return own.union(*(_keys(item) for item in value.values()))
-    return set()
