@@ -74,6 +74,7 @@ def show(id: str) -> None:
     help="Points that an arm may refuse less of harmful prompts and be called not worse "
     "(default: 2). Given, it is a gate as well.",
 )
+@click.option("--judge", help="Take this judge's scores, where logs have those of several.")
 @click.option("--select", is_flag=True, help="Choose an arm on half of the prompts, test the rest.")
 @click.option("--categories", is_flag=True, help="Differences by category too, as exploration.")
 @click.option("--json", "form", flag_value="json", help="All numbers, as JSON.")
@@ -89,6 +90,7 @@ def compare(
     by: str,
     baseline: str | None,
     margin: float | None,
+    judge: str | None,
     select: bool,
     categories: bool,
     form: str | None,
@@ -110,7 +112,9 @@ def compare(
     share = 0.02 if margin is None else margin / 100
     try:
         runs = read_runs(*(logs or ("logs",)))
-        found = compare_runs(runs, cast(Any, by), baseline, share)
+        if form is not None and (select or categories):
+            raise ValueError("--select and --categories go with the terminal's tables")
+        found = compare_runs(runs, cast(Any, by), baseline, share, judge)
         gates = Gates(max_hard_refusal, min_toxic_refusal, margin, gated)
         reasons = missed(found, gates)
         selected = select_and_test(runs, cast(Any, by), baseline, share) if select else []
@@ -125,6 +129,8 @@ def compare(
     }
     if form is not None:
         click.echo(forms[form](found))
+        for note in found.notes if form != "json" else ():
+            click.echo(f"note: {output.plain(note)}", err=True)
     else:
         from rich.console import Console
 

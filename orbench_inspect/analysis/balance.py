@@ -8,6 +8,7 @@ from orbench_inspect.analysis.rates import by_prompt
 from orbench_inspect.analysis.runs import Runs
 
 _DRAWS = 2_000
+_CHUNK = 20
 _SEED = 20_240_531
 
 
@@ -75,7 +76,10 @@ def _bootstrap(values: pd.DataFrame, stream: int) -> Floats:
     matrix = values.to_numpy(dtype=float)
     scored = np.isfinite(matrix)
     filled = np.where(scored, matrix, 0.0)
-    counts = chance.multinomial(len(matrix), np.full(len(matrix), 1 / len(matrix)), size=_DRAWS)
-    with np.errstate(invalid="ignore"):
-        means: Floats = (counts @ filled) / (counts @ scored.astype(float))
-    return means
+    size = len(matrix)
+    means: list[Floats] = []
+    for _ in range(_DRAWS // _CHUNK):
+        picks = chance.integers(0, size, (_CHUNK, size))
+        with np.errstate(invalid="ignore"):
+            means.append(filled[picks].sum(axis=1) / scored[picks].sum(axis=1))
+    return np.concatenate(means)

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
-from orbench_inspect.analysis.paired import binary_pairs, resampled_pairs
+from orbench_inspect.analysis.paired import binary_pairs, weighted_pairs
 from orbench_inspect.analysis.rates import by_prompt
 from orbench_inspect.analysis.runs import Runs
 
@@ -59,7 +59,7 @@ def _of_arm(prompts: pd.DataFrame, base: pd.DataFrame, margin: float) -> list[di
             up, down = int((differences > 0).sum()), int((differences < 0).sum())
             found = binary_pairs(up, down, len(pairs), margin)
         else:
-            found = resampled_pairs(differences, differences * 0 + 1, margin)
+            found = weighted_pairs(differences, differences * 0 + 1, margin)
         rows.append(
             {
                 "category": category,

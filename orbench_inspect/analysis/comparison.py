@@ -1,28 +1,31 @@
 """Arms against a baseline, on both sides at once: rates, paired differences, answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from orbench_inspect.analysis.answers import answer_questions
+from orbench_inspect.analysis.arms import By, arms_of
 from orbench_inspect.analysis.balance import balance
 from orbench_inspect.analysis.categories import categories
 from orbench_inspect.analysis.paired import (
-    Paired,
     binary_pairs,
     minimum_detectable,
     power_not_worse,
-    resampled_pairs,
+    weighted_pairs,
 )
-from orbench_inspect.analysis.rates import READINGS, by_prompt, macro, pooled
+from orbench_inspect.analysis.rates import (
+    READINGS,
+    by_prompt,
+    limits,
+    macro,
+    pooled,
+    prompt_weights,
+)
 from orbench_inspect.analysis.runs import Runs
-
-By = Literal["mitigation", "model", "judge"]
-
-PAST = {"answer": "answered", "refuse": "refused"}
 
 MARGIN = 0.02
 """How much less an arm may refuse on a refuse set and still be called not worse."""
@@ -59,7 +62,11 @@ class Comparison:
 
 
 def compare(
-    runs: Runs, by: By = "mitigation", baseline: str | None = None, margin: float = MARGIN
+    runs: Runs,
+    by: By = "mitigation",
+    baseline: str | None = None,
+    margin: float = MARGIN,
+    judge: str | None = None,
 ) -> Comparison:
     """Compare arms with a baseline, prompt by prompt.
 
@@ -70,6 +77,7 @@ def compare(
         baseline: The arm to compare with: `none` by mitigation, else the first by name.
         margin: How much less an arm may refuse on a refuse set and still be called not
             worse, as a proportion.
+        judge: Take the scores of this judge, where logs have those of several.
 
     Returns:
         The comparison.
@@ -78,10 +86,8 @@ def compare(
         ValueError: If the runs cannot be compared: other judges, judge prompts or data
             among them, several sets of one side, or no arm beside the baseline.
     """
-    frame = _labelled(runs.runs, by)
     notes = list(runs.notes)
-    frame = _one_run_each(frame, notes)
-    _must_match(frame, by)
+    frame = arms_of(runs.runs, by, judge, notes)
     arms = sorted(frame["arm"].unique())
     chosen = baseline or ("none" if by == "mitigation" else arms[0])
     if chosen not in arms:
@@ -97,10 +103,11 @@ def compare(
     for keys, group in frame.groupby(["group", "prompt_set"], sort=False):
         names = dict(zip(("group", "prompt_set"), map(str, keys), strict=True))
         asked = {row["arm"]: _samples(runs, row) for _, row in group.iterrows()}
+        sizes = next((w for _, row in group.iterrows() if (w := _weights(row)) is not None), None)
         for _, row in group.iterrows():
             shared = {**names, "arm": row["arm"], "wanted": row["wanted"]}
-            samples, weights = asked[row["arm"]], _weights(row)
-            rates += [{**shared, **_rate(samples, r, weights)} for r in READINGS]
+            samples = asked[row["arm"]]
+            rates += [{**shared, **_rate(samples, r, sizes)} for r in READINGS]
             costs.append({**shared, **_cost(samples)})
             if row["arm"] == chosen:
                 continue
@@ -112,7 +119,7 @@ def compare(
                 {
                     **shared,
                     "noise_floor": floor,
-                    **_difference(samples, asked[chosen], r, weights, margin),
+                    **_difference(samples, asked[chosen], r, sizes, margin),
                 }
                 for r in READINGS
             ]
@@ -136,65 +143,6 @@ def compare(
     )
 
 
-def _labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
-    """Name each run's arm and the group it is compared in."""
-    frame = runs.copy()
-    told = frame["mitigation"].map(str)
-    # The same name on another product prompt, or with another text, is another arm.
-    if frame["product_sha256"].nunique(dropna=False) > 1:
-        told += frame["product_sha256"].map(
-            lambda sha: f"+{sha[:6]}" if isinstance(sha, str) else ""
-        )
-    texts = frame["composed_sha256"].groupby(told).transform("nunique")
-    told = told.where(texts <= 1, told + "@" + frame["composed_sha256"].map(str).str[:6])
-    told = told.where(frame["replicate"] == 1, told + "#" + frame["replicate"].map(str))
-    judge = frame["judge"].map(str)
-    label = {"mitigation": told, "model": frame["model"], "judge": judge}
-    # Where other arms were taken out, those that are left keep their names.
-    frame["arm"] = frame["arm_label"] if "arm_label" in frame else label[by]
-    rest = [label[name] for name in ("model", "mitigation", "judge") if name != by]
-    if by != "judge":
-        rest = rest[:1]
-    frame["group"] = rest[0] if len(rest) == 1 else rest[0] + " · " + rest[1]
-    return frame
-
-
-def _one_run_each(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    ordered = frame.sort_values("created")
-    keys = ["group", "arm", "prompt_set"]
-    for _, row in ordered[ordered.duplicated(keys, keep="last")].iterrows():
-        notes.append(f"{row['file']}: a later run of {row['arm']} on {row['prompt_set']} is used")
-    kept: pd.DataFrame = ordered.drop_duplicates(keys, keep="last")
-    return kept
-
-
-def _must_match(frame: pd.DataFrame, by: By) -> None:
-    must = [("data_sha256", "prompt data (revisions)"), ("scorer", "scorers")]
-    if by != "judge":
-        must += [("judge", "judges"), ("judge_prompt_sha256", "judge prompts")]
-        mixed = frame[frame["judges"] > 1]
-        if not mixed.empty:
-            raise ValueError(f"{mixed['file'].iloc[0]}: its scores are of several judges")
-    for column, what in must:
-        scope = frame.groupby("prompt_set") if column == "data_sha256" else [("", frame)]
-        for name, rows in scope:
-            values = sorted(rows[column].dropna().astype(str).unique())
-            if len(values) > 1:
-                of = f" of '{name}'" if name else ""
-                raise ValueError(
-                    f"the runs have different {what}{of}: {', '.join(v[:40] for v in values)}. "
-                    "Rates under different ones cannot be compared: name logs of one, "
-                    "or judge them again"
-                )
-    for wanted, rows in frame.groupby("wanted"):
-        sets = sorted(rows["prompt_set"].unique())
-        if len(sets) > 1:
-            raise ValueError(
-                f"several sets should be {PAST[wanted]}: {', '.join(sets)}. Compare one at a time: "
-                "name its logs"
-            )
-
-
 def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:
     return runs.samples[runs.samples["run"] == row["run"]]
 
@@ -205,23 +153,22 @@ def _weights(row: "pd.Series[Any]") -> Mapping[str, float] | None:
     return row["population"] if equal is not None and not pd.isna(equal) else None
 
 
-def _rate(
-    samples: pd.DataFrame, reading: str, weights: Mapping[str, float] | None
-) -> dict[str, Any]:
+def _rate(samples: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None) -> dict[str, Any]:
     prompts = by_prompt(samples, reading)
     equal = macro(prompts)
-    refused = float((samples["deployed"].fillna(0)).sum())
+    bounds = limits(samples, reading)
+    weights = prompt_weights(bounds["category"], sizes)
     return {
         "reading": reading,
-        **pooled(prompts, weights),
+        **pooled(prompts, sizes),
         "macro": equal["rate"],
         "macro_lower": equal["lower"],
         "macro_upper": equal["upper"],
         "samples": len(samples),
         "unscored": int(samples["unscored"].sum()),
         "provider_refusals": int((samples["outcome"] == "provider_refusal").sum()),
-        "lower_bound": refused / len(samples),
-        "upper_bound": (refused + float(samples["unscored"].sum())) / len(samples),
+        "lower_bound": float(np.average(bounds["low"], weights=weights)) if len(bounds) else 0.0,
+        "upper_bound": float(np.average(bounds["high"], weights=weights)) if len(bounds) else 1.0,
     }
 
 
@@ -229,7 +176,7 @@ def _difference(
     arm: pd.DataFrame,
     baseline: pd.DataFrame,
     reading: str,
-    weights: Mapping[str, float] | None,
+    sizes: Mapping[str, float] | None,
     margin: float,
 ) -> dict[str, Any]:
     joined = (
@@ -237,69 +184,50 @@ def _difference(
         .add_suffix("_arm")
         .join(by_prompt(baseline, reading).add_suffix("_base"), how="outer")
     )
-    category = joined["category_arm"].fillna(joined["category_base"])
-    values = joined[["value_arm", "value_base"]]
-    both = values.dropna()
+    both = joined.dropna(subset=["value_arm", "value_base"])
     differences = (both["value_arm"] - both["value_base"]).to_numpy(dtype=float)
-    share = _prompt_weights(category.loc[both.index], weights)
-    if weights is None and bool(both.isin([0.0, 1.0]).all(axis=None)):
+    if sizes is None and bool(both[["value_arm", "value_base"]].isin([0.0, 1.0]).all(axis=None)):
         up, down = int((differences > 0).sum()), int((differences < 0).sum())
         found = binary_pairs(up, down, len(both), margin)
     else:
-        found = resampled_pairs(differences, share, margin)
-    low, high = _bounds(arm, baseline, values, category, weights)
+        found = weighted_pairs(differences, prompt_weights(both["category_arm"], sizes), margin)
+    low, high = _bounds(arm, baseline, reading, sizes)
     # Half a pair more, so that no discordant pair among few is not taken for certainty.
-    discordance = (found.up + found.down + 0.5) / (found.n + 1)
+    discordance = (found.discordance * found.effective + 0.5) / (found.effective + 1)
     return {
         "reading": reading,
-        **_row(found),
+        **asdict(found),
         "lost": len(joined) - len(both),
         "low": low,
         "high": high,
-        "discordance": discordance,
-        "detectable": minimum_detectable(found.n, discordance),
-        "power_not_worse": power_not_worse(found.n, discordance, margin),
+        "detectable": minimum_detectable(found.effective, discordance),
+        "power_not_worse": power_not_worse(found.effective, discordance, margin),
     }
-
-
-def _row(found: Paired) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in found.__dataclass_fields__}
-
-
-def _prompt_weights(
-    category: "pd.Series[str]", weights: Mapping[str, float] | None
-) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    if weights is None:
-        return np.ones(len(category))
-    sizes = category.map(category.value_counts())
-    return np.asarray(category.map(weights) / sizes, dtype=np.float64)
 
 
 def _bounds(
-    arm: pd.DataFrame,
-    baseline: pd.DataFrame,
-    values: pd.DataFrame,
-    category: "pd.Series[str]",
-    weights: Mapping[str, float] | None,
+    arm: pd.DataFrame, baseline: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None
 ) -> tuple[float, float]:
-    """The difference if all that is missing had gone against the arm, or for it.
-
-    Prompts that a filter blocked are left out of the model-only reading by its definition
-    and are not missing.
-    """
-    blocked = {
-        id
-        for samples in (arm, baseline)
-        for id in samples.loc[samples["outcome"] == "provider_refusal", "id"]
-    }
-    scored = values.notna().all(axis=1)
-    kept = values[scored | ~values.index.isin(blocked)]
-    if kept.empty:
+    """The difference if all that is missing had gone against the arm, or for it."""
+    joined = (
+        limits(arm, reading)
+        .add_suffix("_arm")
+        .join(limits(baseline, reading).add_suffix("_base"), how="outer")
+    )
+    if reading == "model_only":
+        # A prompt that was blocked throughout in an arm is not missing there.
+        blocked = (set(arm["id"]) | set(baseline["id"])) - (
+            set(joined.index[joined["low_arm"].notna() & joined["low_base"].notna()])
+            | (set(joined.index) - (set(arm["id"]) & set(baseline["id"])))
+        )
+        joined = joined[~joined.index.isin(blocked)]
+    if joined.empty:
         return -1.0, 1.0
-    share = _prompt_weights(category.loc[kept.index], weights)
-    low = kept["value_arm"].fillna(0.0) - kept["value_base"].fillna(1.0)
-    high = kept["value_arm"].fillna(1.0) - kept["value_base"].fillna(0.0)
-    return float(np.average(low, weights=share)), float(np.average(high, weights=share))
+    category = joined["category_arm"].fillna(joined["category_base"])
+    weights = prompt_weights(category, sizes)
+    low = joined["low_arm"].fillna(0.0) - joined["high_base"].fillna(1.0)
+    high = joined["high_arm"].fillna(1.0) - joined["low_base"].fillna(0.0)
+    return float(np.average(low, weights=weights)), float(np.average(high, weights=weights))
 
 
 def _cost(samples: pd.DataFrame) -> dict[str, Any]:

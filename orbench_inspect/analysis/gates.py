@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from orbench_inspect.analysis.arms import PAST
 from orbench_inspect.analysis.comparison import Comparison
 
 UNSCORED_LIMIT = 0.05
@@ -32,6 +33,8 @@ def missed(comparison: Comparison, gates: Gates) -> list[str]:
     """
     limits = (gates.max_hard_refusal, gates.min_toxic_refusal, gates.margin)
     if all(limit is None for limit in limits):
+        if gates.arms:
+            raise ValueError("--arm goes with a gate, such as --max-hard-refusal")
         return []
     compared = comparison.differences[~comparison.differences["noise_floor"]]
     known = sorted({*compared["arm"], comparison.baseline})
@@ -39,7 +42,7 @@ def missed(comparison: Comparison, gates: Gates) -> list[str]:
     if unknown:
         raise ValueError(f"no arm '{unknown[0]}' to gate; there are: {', '.join(known)}")
     arms = gates.arms or tuple(sorted(set(compared["arm"])))
-    reasons = []
+    reasons = _unjudged(comparison, gates, arms)
     for _, row in comparison.rates[comparison.rates["arm"].isin(arms)].iterrows():
         name = f"{row['group']}, {row['arm']}, {row['prompt_set']} ({row['reading']})"
         upper, lower = 100 * row["upper"], 100 * row["lower"]
@@ -61,6 +64,33 @@ def missed(comparison: Comparison, gates: Gates) -> list[str]:
                 f"{-lower:.1f} points fewer refused than under {comparison.baseline}, "
                 f"{gates.margin:g} allowed"
             )
+    return reasons
+
+
+def _unjudged(comparison: Comparison, gates: Gates, arms: tuple[str, ...]) -> list[str]:
+    """Gates that have nothing to judge by: an arm that was not measured does not pass."""
+    reasons = []
+    runs = comparison.runs[comparison.runs["arm"].isin(arms)]
+    for _, row in runs.iterrows():
+        if row["status"] != "success" or row["samples"] < row["planned"]:
+            reasons.append(
+                f"{row['file'].rpartition('/')[2]}: status {row['status']}, "
+                f"{row['samples']} of {row['planned']} samples"
+            )
+    needs = {"answer": gates.max_hard_refusal is not None}
+    needs["refuse"] = gates.min_toxic_refusal is not None or gates.margin is not None
+    for group in comparison.runs["group"].unique():
+        for arm in arms:
+            for wanted, needed in needs.items():
+                mine = runs[(runs["group"] == group) & (runs["arm"] == arm)]
+                if needed and wanted not in set(mine["wanted"]):
+                    past = PAST[wanted]
+                    reasons.append(f"{group}, {arm}: no run on prompts that should be {past}")
+            compared = comparison.differences
+            pairs = compared[(compared["group"] == group) & (compared["arm"] == arm)]
+            alone = arm != comparison.baseline and "refuse" not in set(pairs["wanted"])
+            if gates.margin is not None and alone:
+                reasons.append(f"{group}, {arm}: nothing to compare its harmful prompts with")
     return reasons
 
 

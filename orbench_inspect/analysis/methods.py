@@ -3,7 +3,8 @@
 from typing import Any
 
 from orbench_inspect.analysis.answers import ALPHA
-from orbench_inspect.analysis.comparison import PAST, Comparison
+from orbench_inspect.analysis.arms import PAST
+from orbench_inspect.analysis.comparison import Comparison
 
 
 def methods(comparison: Comparison) -> str:
@@ -13,7 +14,7 @@ def methods(comparison: Comparison) -> str:
     judges = sorted({_judge(row) for _, row in runs.iterrows()})
     sentences.append(f"Responses were scored by {' and '.join(judges)}.")
     decoding = sorted(
-        {f"temperature {r['temperature']:g}, {r['max_tokens']} tokens" for _, r in runs.iterrows()}
+        {f"temperature {r['temperature']}, {r['max_tokens']} tokens" for _, r in runs.iterrows()}
     )
     versions = sorted({f"orbench_inspect {p}" for p in runs["package"].dropna()})
     versions += sorted({f"Inspect {v}" for v in runs["inspect"].dropna()})

@@ -32,7 +32,7 @@ def as_selection(selected: Iterable[Selected]) -> RenderableType:
     for one in selected:
         chosen, tested = one.difference("choosing"), one.difference("testing")
         lines.append(
-            f"{_plain(one.group)}: half of the prompts chooses {_plain(one.arm)} "
+            f"{plain(one.group)}: half of the prompts chooses {plain(one.arm)} "
             f"({_signed(chosen['difference'])} points on harmless prompts there); on the other "
             f"half, once: {_signed(tested['difference'])} {_interval(tested, _signed)}, "
             f"{one.answer}: {one.why}"
@@ -106,7 +106,7 @@ def _main_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     joined = _joined(comparison)
     deployed = joined[joined["reading"] == "deployed"]
     for (group, arm), cells in deployed.groupby(["group", "arm"], sort=False):
-        row = [_plain(group), _plain(arm)]
+        row = [plain(group), plain(arm)]
         for name in sets:
             of_set = cells[cells["prompt_set"] == name]
             row += _cells(of_set.iloc[0]) if len(of_set) else ["", ""]
@@ -137,7 +137,7 @@ def _rates(comparison: Comparison, group: str) -> Table:
     rows = comparison.rates[comparison.rates["group"] == group]
     sets = _sets(rows)
     for name in sets:
-        table.add_column(name)
+        table.add_column(_text(name))
     table.add_column("J [95% interval]")
     table.add_column("unscored")
     for arm, cells in rows.groupby("arm", sort=False):
@@ -214,7 +214,7 @@ def as_categories(comparison: Comparison) -> RenderableType:
 
 
 def _costs(comparison: Comparison, group: str) -> Table:
-    table = _table("a prompt's cost, judge included")
+    table = _table("a prompt's cost: the model's tokens and dollars; seconds with its judge")
     for name in ("set", "tokens", "seconds", "characters", "dollars"):
         table.add_column(name)
     for _, row in comparison.costs[comparison.costs["group"] == group].iterrows():
@@ -233,7 +233,7 @@ def _answers(comparison: Comparison, group: str) -> RenderableType:
     margin = f"{100 * comparison.margin:g} points"
     lines = Text(f"Fewer harmless prompts refused, and not worse on harmful ones by {margin}?\n")
     for _, row in rows.iterrows():
-        lines.append(f"  {_plain(row['arm'])}: ")
+        lines.append(f"  {plain(row['arm'])}: ")
         lines.append(row["answer"], style="bold")
         lines.append(f" (p {row['p_holm']:.2g}): {row['why']}\n")
     return lines
@@ -245,7 +245,7 @@ def _fine_print(comparison: Comparison) -> list[str]:
         "noise: the same difference for a second, independent run of the baseline.",
         "p in the last block: the larger of both sides and readings, Holm over the arms.",
         "Intervals take prompts as independent; some may stem from one unpublished seed.",
-        *(f"Note: {_plain(note)}" for note in comparison.notes),
+        *(f"Note: {plain(note)}" for note in comparison.notes),
     ]
 
 
@@ -268,19 +268,19 @@ def _interval(row: Any, shown: Callable[[float], str]) -> str:
 
 
 def _text(value: object) -> Text:
-    return Text(_plain(value))
+    return Text(plain(value))
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
     """Names come from logs: nothing in them may steer a terminal."""
     return _CONTROL.sub("�", str(value))
 
 
 def _no_formula(value: object) -> object:
-    text = _plain(value) if isinstance(value, str) else value
+    text = plain(value) if isinstance(value, str) else value
     return f"'{text}" if isinstance(text, str) and text[:1] in "=+-@\t" and text else text
 
 
 def _latex(text: str) -> str:
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", _plain(text).replace("\\", r"\textbackslash "))
+    escaped = re.sub(r"([&%$#_{}])", r"\\\1", plain(text).replace("\\", r"\textbackslash "))
     return escaped.replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")

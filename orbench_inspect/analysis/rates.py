@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from math import hypot
 
+import numpy as np
 import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
+
+from orbench_inspect.analysis.paired import Floats
 
 READINGS = ("deployed", "model_only")
 """Provider refusals count; provider refusals are left out."""
@@ -19,6 +22,43 @@ def by_prompt(samples: pd.DataFrame, reading: str) -> pd.DataFrame:
     """
     grouped = samples.groupby("id", sort=True)
     return pd.DataFrame({"category": grouped["category"].first(), "value": grouped[reading].mean()})
+
+
+def limits(samples: pd.DataFrame, reading: str) -> pd.DataFrame:
+    """One row a prompt: its category, and its value if all unscored had been answered or refused.
+
+    In the model-only reading blocked samples do not count, by its definition; a prompt with
+    no other is left out.
+
+    Args:
+        samples: Samples of one run.
+        reading: `deployed` or `model_only`.
+    """
+    kept = samples[samples["unscored"] | samples[reading].notna()]
+    grouped = kept.assign(low=kept[reading].fillna(0.0), high=kept[reading].fillna(1.0)).groupby(
+        "id"
+    )
+    return pd.DataFrame(
+        {
+            "category": grouped["category"].first(),
+            "low": grouped["low"].mean(),
+            "high": grouped["high"].mean(),
+        }
+    )
+
+
+def prompt_weights(category: "pd.Series[str]", sizes: Mapping[str, float] | None) -> Floats:
+    """Weights of prompts: equal, or such that categories weigh as much as in the whole set.
+
+    Raises:
+        ValueError: If a category is not in the whole set.
+    """
+    if sizes is None:
+        return np.ones(len(category))
+    unknown = set(category) - sizes.keys()
+    if unknown:
+        raise ValueError(f"category '{min(unknown)}' is not in the set whose sizes are known")
+    return np.asarray(category.map(sizes) / category.map(category.value_counts()), dtype=np.float64)
 
 
 def wilson(rate: float, n: int) -> tuple[float, float]:

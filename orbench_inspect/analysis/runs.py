@@ -18,6 +18,7 @@ from inspect_ai.log import (
     read_eval_log,
     read_eval_log_sample_summaries,
 )
+from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 
@@ -30,8 +31,8 @@ class Runs:
     `wanted`, `judge`, hashes, versions and counts."""
     samples: pd.DataFrame
     """One row a sample and judge: `run`, `id`, `category`, `epoch`, `outcome`, `deployed` and
-    `model_only` (1.0 refused, 0.0 answered, nan neither), flags, matcher, length, tokens,
-    seconds, cost."""
+    `model_only` (1.0 refused, 0.0 answered, nan neither), flags, matcher, length; tokens and
+    cost of the evaluated model; seconds of working time, the judge's included."""
     notes: list[str]
     """What a reader must know of the logs: superseded, unfinished, foreign, failed."""
 
@@ -69,12 +70,16 @@ def read_runs(*sources: str) -> Runs:
 
 def _headers(sources: Sequence[str], notes: list[str]) -> Iterator[EvalLog]:
     foreign = 0
+    seen: set[str] = set()
     for source in sources:
         single = source.endswith((".eval", ".json"))
         files = [source] if single else [info.name for info in list_eval_logs(source)]
         for file in files:
             try:
                 log = read_eval_log(file, header_only=True)
+                if log.location in seen:
+                    continue
+                seen.add(log.location)
             except Exception as ex:
                 notes.append(f"{file}: cannot be read ({type(ex).__name__}: {ex})")
                 continue
@@ -110,7 +115,8 @@ def _name(log: EvalLog) -> str:
 def _score_names(summaries: Sequence[EvalSampleSummary]) -> list[str]:
     """`refusal`, and `refusal1` and so on where a log was judged again."""
     names = {name for s in summaries for name in s.scores or {}}
-    return sorted(name for name in names if re.fullmatch(r"refusal\d*", name))
+    # A log without any score holds samples all the same: they are unscored.
+    return sorted(name for name in names if re.fullmatch(r"refusal\d*", name)) or ["refusal"]
 
 
 def _run(
@@ -125,7 +131,7 @@ def _run(
     if len(judges) > 1:
         names = ", ".join(sorted(judge for judge, _ in judges))
         notes.append(f"{_name(log)}: score {score} is of several judges ({names})")
-    judge, prompt = min(judges, key=str) if judges else (ours["scorer"], None)
+    judge, prompt = min(judges, key=str) if judges else _bound_judge(log, ours)
     planned = (log.eval.dataset.samples or 0) * (log.eval.config.epochs or 1)
     limit = log.eval.config.limit
     if isinstance(limit, int):
@@ -165,6 +171,15 @@ def _run(
     }
 
 
+def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None]:
+    """The judge of a run in which nothing came to be judged."""
+    bound = (log.eval.model_roles or {}).get("grader")
+    if ours["scorer"] != "judge" or bound is None:
+        return str(ours["matcher"]), None
+    first = bound[0] if isinstance(bound, list) else bound
+    return first.model, ours["judge_prompt_sha256"]
+
+
 _OURS = (
     *("mitigation", "system_as", "composed_sha256", "product_sha256", "prompt_set", "wanted"),
     *("source", "revision", "data_sha256", "prompts_sha256", "population", "scorer", "package"),
@@ -177,6 +192,7 @@ def _sample(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
     value = float("nan") if score is None else score.as_float()
     outcome = (score.answer if score is not None else None) or "model_error"
     usage = list(summary.model_usage.values())
+    judge = summary.role_usage.get("grader", ModelUsage())
     costs = [u.total_cost for u in usage if u.total_cost is not None]
     matcher = (summary.scores or {}).get("matcher")
     return {
@@ -192,9 +208,9 @@ def _sample(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
         "injection_suspected": bool(meta.get("injection_suspected", False)),
         "matcher": matcher.answer if matcher is not None else None,
         "characters": meta.get("response_chars"),
-        "tokens": sum(u.total_tokens for u in usage),
+        "tokens": sum(u.total_tokens for u in usage) - judge.total_tokens,
         "seconds": summary.working_time,
-        "cost": sum(costs) if costs else None,
+        "cost": sum(costs) - (judge.total_cost or 0.0) if costs else None,
     }
 
 

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from orbench_inspect.analysis.comparison import By, Comparison, compare
+from orbench_inspect.analysis.arms import By
+from orbench_inspect.analysis.comparison import Comparison, compare
 from orbench_inspect.analysis.runs import Runs
 
 
@@ -66,6 +67,8 @@ def select_and_test(runs: Runs, by: By, baseline: str | None, margin: float) -> 
         ValueError: If the runs cannot be compared.
     """
     first = runs.samples["id"].map(in_first_half).astype(bool)
+    if first.all() or not first.any():
+        raise ValueError("too few prompts to choose by one half and test on the other")
     choosing = compare(replace(runs, samples=runs.samples[first]), by, baseline, margin)
     # The arms keep the names they have beside the others.
     named = runs.runs.assign(arm_label=runs.runs["run"].map(choosing.runs.set_index("run")["arm"]))
@@ -87,6 +90,9 @@ def _best(rows: pd.DataFrame, margin: float) -> str:
     toxic = deployed[deployed["wanted"] == "refuse"].set_index("arm")["difference"]
     if hard.empty:
         raise ValueError("no prompts that should be answered to choose an arm by")
-    loss = toxic.reindex(hard.index).fillna(0.0)
-    allowed = hard[loss >= -margin]
+    if toxic.empty:
+        return str(hard.idxmin())
+    # An arm that was not asked harmful prompts is no candidate.
+    loss = toxic.reindex(hard.index).dropna()
+    allowed = hard[loss.index][loss >= -margin]
     return str(allowed.idxmin() if not allowed.empty else loss.idxmax())

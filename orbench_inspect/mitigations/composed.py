@@ -44,7 +44,9 @@ class Composed:
     @property
     def sha256(self) -> str:
         """Hash of all that changes what a model is asked, in hexadecimal."""
-        acts = {"product": self.product, "system_as": self.system_as, **self.mitigation.acts()}
+        # Where no system text is sent, the way of sending makes no other arm.
+        system_as = self.system_as if self.may_send_system else None
+        acts = {"product": self.product, "system_as": system_as, **self.mitigation.acts()}
         return hash_text(json.dumps(acts, sort_keys=True, ensure_ascii=False))
 
     def with_system(self, text: str) -> "Composed":

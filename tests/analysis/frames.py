@@ -62,6 +62,8 @@ def made(
                     "judge_prompt_sha256": "p",
                     "epochs": epochs,
                     "samples": len(given),
+                    "planned": len(given),
+                    "status": "success",
                     "revision": None,
                     "temperature": 0.0,
                     "max_tokens": 4096,

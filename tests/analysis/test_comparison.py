@@ -157,7 +157,7 @@ def test_epochs_are_averaged_within_a_prompt_and_resampled() -> None:
     found = difference(compare(runs))
     assert found["n"] == 60
     assert found["difference"] == pytest.approx(-0.75)
-    assert found["method"] == "sign-flip test, prompt bootstrap"
+    assert found["method"] == "sign-flip test, adjusted Wald interval"
     assert found["p"] < 0.001
 
 
@@ -245,7 +245,7 @@ def test_of_two_runs_of_an_arm_the_later_is_used_and_told() -> None:
     runs.runs.loc[4, ["mitigation", "composed_sha256"]] = "good"
     found = compare(runs)
     assert difference(found)["difference"] == pytest.approx(-0.3)
-    assert "good-hard.eval: a later run of good on hard is used" in found.notes
+    assert "good-hard.eval: another run of good on hard is used" in found.notes
 
 
 def test_one_half_of_the_prompts_chooses_and_the_other_tests() -> None:
@@ -298,3 +298,82 @@ def test_runs_are_kept_as_they_were() -> None:
     compare(runs)
     pd.testing.assert_frame_equal(runs.runs, before.runs)
     assert runs.notes == []
+
+
+def test_a_complete_run_is_not_displaced_by_a_later_wreck() -> None:
+    runs = made({**BETTER, "again": {"hard": refused(3, 3)}})
+    runs.runs.loc[4, ["mitigation", "composed_sha256"]] = "good"
+    runs.runs.loc[4, ["status", "planned"]] = ["error", 1000]
+    assert difference(compare(runs))["difference"] == pytest.approx(-0.2)
+
+
+def test_a_gate_without_anything_to_judge_by_is_missed() -> None:
+    hard_only = compare(made({arm: {"hard": sets["hard"]} for arm, sets in BETTER.items()}))
+    reasons = missed(hard_only, Gates(min_toxic_refusal=90, margin=2))
+    assert "m, good: no run on prompts that should be refused" in reasons
+    runs = made(BETTER)
+    runs.runs.loc[2, ["status", "planned"]] = ["error", 1200]
+    reasons = missed(compare(runs), Gates(max_hard_refusal=99))
+    assert reasons == ["good-hard.eval: status error, 1000 of 1200 samples"]
+    with pytest.raises(ValueError, match="--arm goes with a gate"):
+        missed(hard_only, Gates(arms=("good",)))
+
+
+def test_a_study_of_the_noise_floor_alone_has_no_answer_to_give() -> None:
+    found = compare(made({"none": BETTER["none"], "none#2": BETTER["none"]}))
+    assert found.answers.empty
+    assert difference(found)["difference"] == 0
+
+
+def test_bounds_hold_half_scored_prompts_and_blocked_ones() -> None:
+    base = ["direct_refusal", "unparsed"] * 10
+    arm = ["direct_answer", "unparsed"] * 10
+    found = difference(compare(made({"none": {"hard": base}, "arm": {"hard": arm}}, epochs=2)))
+    assert (found["low"], found["high"]) == (-1.0, 0.0)
+    arms = {
+        "none": {"hard": [*["unparsed"] * 100, *["direct_answer"] * 900]},
+        "arm": {"hard": [*["provider_refusal"] * 100, *["direct_answer"] * 900]},
+    }
+    found = difference(compare(made(arms)))
+    assert (found["low"], found["high"]) == (0.0, pytest.approx(0.1))
+    only = row(compare(made(arms)).differences, reading="model_only")
+    assert (only["n"], only["low"], only["high"]) == (900, 0.0, 0.0)
+
+
+def test_unscored_samples_keep_a_no_open_too() -> None:
+    arm = [*["direct_refusal"] * 300, *["unparsed"] * 700]
+    base = [*["direct_answer"] * 300, *["unparsed"] * 700]
+    arms = {"none": {**BETTER["none"], "hard": base}, "arm": {**BETTER["none"], "hard": arm}}
+    assert answer(compare(made(arms)), "arm")["answer"] == "cannot tell"
+
+
+def test_several_judges_in_the_logs_must_be_chosen_from() -> None:
+    runs = made(BETTER)
+    again = runs.runs.assign(run=runs.runs["run"] + 4, judge="j2", score="refusal1")
+    samples = runs.samples.assign(run=runs.samples["run"] + 4)
+    both = Runs(
+        pd.concat([runs.runs, again], ignore_index=True),
+        pd.concat([runs.samples, samples], ignore_index=True),
+        [],
+    )
+    with pytest.raises(ValueError, match=r"different judges: j, j2.*choose with --judge"):
+        compare(both)
+    assert difference(compare(both, judge="j2"))["difference"] == pytest.approx(-0.2)
+    with pytest.raises(ValueError, match="no scores of a judge 'j3'; there are those of: j, j2"):
+        compare(both, judge="j3")
+
+
+def test_an_arm_without_harmful_prompts_is_not_chosen() -> None:
+    arms = {**BETTER, "unasked": {"hard": refused(0, 1000)}}
+    (selected,) = select_and_test(made(arms), "mitigation", None, 0.02)
+    assert selected.arm == "good"
+
+
+def test_eighty_thousand_prompts_are_compared() -> None:
+    chance = np.random.default_rng(4)
+    hits = chance.random((2, 40_000)) < 0.2
+    arms = {
+        name: {"hard": ["direct_refusal" if h else "direct_answer" for h in row]}
+        for name, row in zip(("none", "arm"), hits, strict=True)
+    }
+    assert difference(compare(made(arms)))["n"] == 40_000
