@@ -74,8 +74,11 @@ def serving(answer: Callable[[Request], Reply]) -> Iterator[FakeServer]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            request = Request(self.path, json.loads(raw or b"{}"))
+            length = int(self.headers.get("Content-Length") or 0)
+            raw = self.rfile.read(length)
+            if not raw or len(raw) < length:  # the client was killed while it wrote
+                return
+            request = Request(self.path, json.loads(raw))
             fake.requests.append(request)
             reply = answer(request)
             time.sleep(reply.delay)
