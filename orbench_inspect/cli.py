@@ -104,10 +104,11 @@ def compare(
     both readings; an arm that misses one ends the command with exit code 1 and the reason.
     """
     from orbench_inspect.analysis import compare as compare_runs
-    from orbench_inspect.analysis import output, read_runs
+    from orbench_inspect.analysis import forms, read_runs, terminal
     from orbench_inspect.analysis.gates import Gates, missed
     from orbench_inspect.analysis.methods import methods
     from orbench_inspect.analysis.selection import select_and_test
+    from orbench_inspect.analysis.wording import plain
 
     share = 0.02 if margin is None else margin / 100
     try:
@@ -120,26 +121,26 @@ def compare(
         selected = select_and_test(runs, cast(Any, by), baseline, share) if select else []
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
-    forms = {
-        "json": output.as_json,
-        "csv": output.as_csv,
-        "markdown": output.as_markdown,
-        "latex": output.as_latex,
+    written = {
+        "json": forms.as_json,
+        "csv": forms.as_csv,
+        "markdown": forms.as_markdown,
+        "latex": forms.as_latex,
         "methods": methods,
     }
     if form is not None:
-        click.echo(forms[form](found))
+        click.echo(written[form](found))
         for note in found.notes if form != "json" else ():
-            click.echo(f"note: {output.plain(note)}", err=True)
+            click.echo(f"note: {plain(note)}", err=True)
     else:
         from rich.console import Console
 
         console = Console(width=None if sys.stdout.isatty() else 100)
-        console.print(output.as_tables(found))
+        console.print(terminal.as_tables(found))
         if categories:
-            console.print(output.as_categories(found))
+            console.print(terminal.as_categories(found))
         if selected:
-            console.print(output.as_selection(selected))
+            console.print(terminal.as_selection(selected))
     for reason in reasons:
         click.echo(f"gate missed: {reason}", err=True)
     if reasons:

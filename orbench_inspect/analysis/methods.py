@@ -1,5 +1,6 @@
 """A paragraph for a paper: every n, revision, judge, hash, version and test that was used."""
 
+from importlib.metadata import version
 from typing import Any
 
 from orbench_inspect.analysis.answers import ALPHA
@@ -17,6 +18,7 @@ def methods(comparison: Comparison) -> str:
         {f"temperature {r['temperature']}, {r['max_tokens']} tokens" for _, r in runs.iterrows()}
     )
     versions = sorted({f"orbench_inspect {p}" for p in runs["package"].dropna()})
+    versions += [f"{name} {version(name)}" for name in ("scipy", "statsmodels")]
     versions += sorted({f"Inspect {v}" for v in runs["inspect"].dropna()})
     sentences.append(f"Decoding: {'; '.join(decoding)}. Versions: {', '.join(versions)}.")
     tests = sorted(set(comparison.differences["method"]))
@@ -35,10 +37,12 @@ def methods(comparison: Comparison) -> str:
 
 def _what(comparison: Comparison) -> str:
     models = ", ".join(sorted(comparison.runs["model"].unique()))
-    arms = ", ".join(sorted(comparison.runs["arm"].unique()))
+    hashes = comparison.runs.groupby("arm")["composed_sha256"].first()
+    arms = ", ".join(f"{arm} ({str(sha)[:12]})" for arm, sha in hashes.items())
     epochs = sorted(comparison.runs["epochs"].unique())
     return (
-        f"We compared {arms} (by {comparison.by}) on {models}, "
+        f"We compared {arms} (by {comparison.by}; in brackets the hash of what was asked) "
+        f"on {models}, "
         f"with {' and '.join(map(str, epochs))} epoch(s)."
     )
 

@@ -42,6 +42,8 @@ SHAPES: dict[str, tuple[str, Reply, str, dict[str, Any]]] = {
         {"stop_reason": "content_filter"},
     ),
     "openai refusal field": (CHAT, openai.chat(None, refusal=REFUSED), "direct_refusal", {}),
+    "openai nothing": (CHAT, openai.chat(None), "empty", {}),
+    "openai blank": (CHAT, openai.chat(" \n"), "empty", {}),
     "openai prompt too long": (
         CHAT,
         error(400, "context_length_exceeded", "maximum context length is 8 tokens"),

@@ -1,9 +1,6 @@
-"""Showing a comparison: a terminal, machines, papers."""
+"""A comparison for a terminal of 100 columns."""
 
-import json
-import re
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import pandas as pd
 from rich.console import Group, RenderableType
@@ -12,8 +9,7 @@ from rich.text import Text
 
 from orbench_inspect.analysis.comparison import Comparison
 from orbench_inspect.analysis.selection import Selected
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
 
 
 def as_tables(comparison: Comparison) -> RenderableType:
@@ -33,109 +29,17 @@ def as_selection(selected: Iterable[Selected]) -> RenderableType:
         chosen, tested = one.difference("choosing"), one.difference("testing")
         lines.append(
             f"{plain(one.group)}: half of the prompts chooses {plain(one.arm)} "
-            f"({_signed(chosen['difference'])} points on harmless prompts there); on the other "
-            f"half, once: {_signed(tested['difference'])} {_interval(tested, _signed)}, "
+            f"({signed(chosen['difference'])} points on harmless prompts there); on the other "
+            f"half, once: {signed(tested['difference'])} {interval(tested, signed)}, "
             f"{one.answer}: {one.why}"
         )
     return Text("\n".join(lines))
 
 
-def as_json(comparison: Comparison) -> str:
-    """All frames, as JSON."""
-    frames = ("rates", "differences", "answers", "balance", "categories", "macro", "costs")
-    told: dict[str, Any] = {
-        "by": comparison.by,
-        "baseline": comparison.baseline,
-        "margin": comparison.margin,
-    }
-    for name in frames:
-        told[name] = json.loads(getattr(comparison, name).to_json(orient="records"))
-    told["runs"] = json.loads(
-        comparison.runs.to_json(orient="records", date_format="iso", default_handler=str)
-    )
-    return json.dumps({**told, "notes": comparison.notes}, indent=2, ensure_ascii=False)
-
-
-def as_csv(comparison: Comparison) -> str:
-    """Rates and differences, a row for each group, arm, prompt set and reading.
-
-    Text that a spreadsheet would take for a formula is given an apostrophe.
-    """
-    frame = _joined(comparison)
-    for column in frame.select_dtypes(exclude="number"):
-        frame[column] = frame[column].map(_no_formula)
-    return str(frame.to_csv(index=False))
-
-
-def as_markdown(comparison: Comparison) -> str:
-    """The main table in Markdown."""
-
-    def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    header, rows = _main_table(comparison)
-    return "\n".join([line(header), line("---" for _ in header), *map(line, rows)])
-
-
-def as_latex(comparison: Comparison) -> str:
-    """The main table in LaTeX, for booktabs."""
-
-    def line(cells: Iterable[str]) -> str:
-        return " & ".join(map(_latex, cells)) + r" \\"
-
-    header, rows = _main_table(comparison)
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{'l' * len(header)}}}",
-            r"\toprule",
-            line(header),
-            r"\midrule",
-            *map(line, rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-    )
-
-
-def _main_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    header = ["model" if comparison.by != "model" else "group", "arm"]
-    sets = _sets(comparison.rates)
-    for name in sets:
-        header += [f"{name}: refused % [95% CI]", f"{name}: difference, points [95% CI]"]
-    rows = []
-    joined = _joined(comparison)
-    deployed = joined[joined["reading"] == "deployed"]
-    for (group, arm), cells in deployed.groupby(["group", "arm"], sort=False):
-        row = [plain(group), plain(arm)]
-        for name in sets:
-            of_set = cells[cells["prompt_set"] == name]
-            row += _cells(of_set.iloc[0]) if len(of_set) else ["", ""]
-        answers = comparison.answers
-        found = answers[(answers["group"] == group) & (answers["arm"] == arm)]
-        rows.append([*row, str(found["answer"].iloc[0]) if len(found) else ""])
-    return [*header, "fewer and not worse"], rows
-
-
-def _cells(row: Any) -> list[str]:
-    rate = f"{_percent(row['rate'])} {_interval(row, _percent)}"
-    if pd.isna(row["difference"]):
-        return [rate, ""]
-    limits = {"lower": row["difference_lower"], "upper": row["difference_upper"]}
-    return [rate, f"{_signed(row['difference'])} {_interval(limits, _signed)}"]
-
-
-def _joined(comparison: Comparison) -> pd.DataFrame:
-    keys = ["group", "prompt_set", "arm", "wanted", "reading"]
-    renamed = comparison.differences.rename(
-        columns={"n": "pairs", "lower": "difference_lower", "upper": "difference_upper"}
-    )
-    return comparison.rates.merge(renamed, on=keys, how="left", validate="one_to_one")
-
-
 def _rates(comparison: Comparison, group: str) -> Table:
     table = _table(f"{group}: refused, % [95% interval]")
     rows = comparison.rates[comparison.rates["group"] == group]
-    sets = _sets(rows)
+    sets = sets_in_order(rows)
     for name in sets:
         table.add_column(_text(name))
     table.add_column("J [95% interval]")
@@ -149,20 +53,15 @@ def _rates(comparison: Comparison, group: str) -> Table:
                 told.append("")
                 continue
             row = deployed.loc[name]
-            text = f"{_percent(row['rate'])} {_interval(row, _percent)}"
+            text = f"{percent(row['rate'])} {interval(row, percent)}"
             if row["provider_refusals"]:
-                text += f"\nmodel only {_percent(only.loc[name]['rate'])}"
+                text += f"\nmodel only {percent(only.loc[name]['rate'])}"
             told.append(text)
         unscored, samples = deployed["unscored"].sum(), deployed["samples"].sum()
         balance = comparison.balance
         j = balance[(balance["group"] == group) & (balance["arm"] == arm)]
         table.add_row(_text(arm), *told, _youden(j), f"{unscored} of {samples}")
     return table
-
-
-def _sets(rates: pd.DataFrame) -> list[str]:
-    """Prompt sets, those that should be answered first."""
-    return list(rates.sort_values("wanted", kind="stable")["prompt_set"].unique())
 
 
 def _youden(found: pd.DataFrame) -> str:
@@ -186,8 +85,8 @@ def _differences(comparison: Comparison, group: str) -> Table:
         table.add_row(
             _text(row["arm"]),
             _text(row["prompt_set"]),
-            f"{_signed(row['difference'])} {_interval(row, _signed)}",
-            _signed(floor[row["prompt_set"]]) if row["prompt_set"] in floor else "",
+            f"{signed(row['difference'])} {interval(row, signed)}",
+            signed(floor[row["prompt_set"]]) if row["prompt_set"] in floor else "",
             f"{row['up']:g}/{row['down']:g}",
             f"{row['p']:.2g}",
             f"{row['n']:,}" + (f" (-{row['lost']})" if row["lost"] else ""),
@@ -203,12 +102,12 @@ def as_categories(comparison: Comparison) -> RenderableType:
         table.add_column(name)
     for keys, rows in comparison.categories.groupby(["arm", "prompt_set"], sort=False):
         for _, row in rows.iterrows():
-            shown = f"{_signed(row['difference'])} {_interval(row, _signed)}"
+            shown = f"{signed(row['difference'])} {interval(row, signed)}"
             cells = (row["category"], f"{row['n']:,}", shown, f"{row['p_bh']:.2g}")
             table.add_row(*map(_text, (*keys, *cells)))
         macro = comparison.macro
         mean = macro[(macro["arm"] == keys[0]) & (macro["prompt_set"] == keys[1])].iloc[0]
-        shown = f"{_signed(mean['difference'])} {_interval(mean, _signed)}"
+        shown = f"{signed(mean['difference'])} {interval(mean, signed)}"
         table.add_row(*map(_text, (*keys, "(mean of categories)", "", shown, "")))
     return table
 
@@ -255,32 +154,5 @@ def _table(title: str) -> Table:
     return table
 
 
-def _percent(value: float) -> str:
-    return "n/a" if pd.isna(value) else f"{100 * value:.1f}"
-
-
-def _signed(value: float) -> str:
-    return "n/a" if pd.isna(value) else f"{100 * value:+.1f}"
-
-
-def _interval(row: Any, shown: Callable[[float], str]) -> str:
-    return f"[{shown(row['lower'])}, {shown(row['upper'])}]"
-
-
 def _text(value: object) -> Text:
     return Text(plain(value))
-
-
-def plain(value: object) -> str:
-    """Names come from logs: nothing in them may steer a terminal."""
-    return _CONTROL.sub("�", str(value))
-
-
-def _no_formula(value: object) -> object:
-    text = plain(value) if isinstance(value, str) else value
-    return f"'{text}" if isinstance(text, str) and text[:1] in "=+-@\t" and text else text
-
-
-def _latex(text: str) -> str:
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", plain(text).replace("\\", r"\textbackslash "))
-    return escaped.replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")

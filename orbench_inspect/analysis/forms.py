@@ -1,0 +1,113 @@
+"""A comparison for machines and papers."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from orbench_inspect.analysis.comparison import Comparison
+from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
+
+
+def as_json(comparison: Comparison) -> str:
+    """All frames, as JSON."""
+    frames = ("rates", "differences", "answers", "balance", "categories", "macro", "costs")
+    told: dict[str, Any] = {
+        "by": comparison.by,
+        "baseline": comparison.baseline,
+        "margin": comparison.margin,
+    }
+    for name in frames:
+        told[name] = json.loads(getattr(comparison, name).to_json(orient="records"))
+    told["runs"] = json.loads(
+        comparison.runs.to_json(orient="records", date_format="iso", default_handler=str)
+    )
+    return json.dumps({**told, "notes": comparison.notes}, indent=2, ensure_ascii=False)
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Rates and differences, a row for each group, arm, prompt set and reading.
+
+    Text that a spreadsheet would take for a formula is given an apostrophe.
+    """
+    frame = _joined(comparison)
+    for column in frame.select_dtypes(exclude="number"):
+        frame[column] = frame[column].map(_no_formula)
+    return str(frame.to_csv(index=False))
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """The main table in Markdown."""
+
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    header, rows = _main_table(comparison)
+    return "\n".join([line(header), line("---" for _ in header), *map(line, rows)])
+
+
+def as_latex(comparison: Comparison) -> str:
+    """The main table in LaTeX, for booktabs."""
+
+    def line(cells: Iterable[str]) -> str:
+        return " & ".join(map(_latex, cells)) + r" \\"
+
+    header, rows = _main_table(comparison)
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{'l' * len(header)}}}",
+            r"\toprule",
+            line(header),
+            r"\midrule",
+            *map(line, rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
+
+
+def _main_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    header = ["model" if comparison.by != "model" else "group", "arm"]
+    sets = sets_in_order(comparison.rates)
+    for name in sets:
+        header += [f"{name}: refused % [95% CI]", f"{name}: difference, points [95% CI]"]
+    rows = []
+    joined = _joined(comparison)
+    deployed = joined[joined["reading"] == "deployed"]
+    for (group, arm), cells in deployed.groupby(["group", "arm"], sort=False):
+        row = [plain(group), plain(arm)]
+        for name in sets:
+            of_set = cells[cells["prompt_set"] == name]
+            row += _cells(of_set.iloc[0]) if len(of_set) else ["", ""]
+        answers = comparison.answers
+        found = answers[(answers["group"] == group) & (answers["arm"] == arm)]
+        rows.append([*row, str(found["answer"].iloc[0]) if len(found) else ""])
+    return [*header, "fewer and not worse"], rows
+
+
+def _cells(row: Any) -> list[str]:
+    rate = f"{percent(row['rate'])} {interval(row, percent)}"
+    if pd.isna(row["difference"]):
+        return [rate, ""]
+    limits = {"lower": row["difference_lower"], "upper": row["difference_upper"]}
+    return [rate, f"{signed(row['difference'])} {interval(limits, signed)}"]
+
+
+def _joined(comparison: Comparison) -> pd.DataFrame:
+    keys = ["group", "prompt_set", "arm", "wanted", "reading"]
+    renamed = comparison.differences.rename(
+        columns={"n": "pairs", "lower": "difference_lower", "upper": "difference_upper"}
+    )
+    return comparison.rates.merge(renamed, on=keys, how="left", validate="one_to_one")
+
+
+def _no_formula(value: object) -> object:
+    text = plain(value) if isinstance(value, str) else value
+    return f"'{text}" if isinstance(text, str) and text[:1] in "=+-@\t" and text else text
+
+
+def _latex(text: str) -> str:
+    escaped = re.sub(r"([&%$#_{}])", r"\\\1", plain(text).replace("\\", r"\textbackslash "))
+    return escaped.replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")

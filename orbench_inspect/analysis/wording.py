@@ -1,0 +1,34 @@
+"""How numbers and names are written, in a terminal and in files."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def percent(value: float) -> str:
+    """A proportion in percent."""
+    return "n/a" if pd.isna(value) else f"{100 * value:.1f}"
+
+
+def signed(value: float) -> str:
+    """A difference in points, with its sign."""
+    return "n/a" if pd.isna(value) else f"{100 * value:+.1f}"
+
+
+def interval(row: Any, shown: Callable[[float], str]) -> str:
+    """The limits `lower` and `upper` of a row."""
+    return f"[{shown(row['lower'])}, {shown(row['upper'])}]"
+
+
+def sets_in_order(rates: pd.DataFrame) -> list[str]:
+    """Prompt sets, those that should be answered first."""
+    return list(rates.sort_values("wanted", kind="stable")["prompt_set"].unique())
+
+
+def plain(value: object) -> str:
+    """Names come from logs: nothing in them may steer a terminal."""
+    return _CONTROL.sub("�", str(value))
