@@ -11,6 +11,7 @@ from inspect_ai import Task, eval_set, task_with
 from inspect_ai.dataset import Sample
 from inspect_ai.log import list_eval_logs, read_eval_log
 
+from orbench_inspect.options import CustomOptions, FullOptions, Options
 from orbench_inspect.tasks import custom, full, hard, toxic
 from tests.conftest import Serve, Write
 from tests.fakes.openai import chat
@@ -188,6 +189,18 @@ def test_a_mistake_on_the_command_line_is_one_message(tmp_path: Path) -> None:
     )
     assert "unknown option -T mitigaton (did you mean mitigation?)" in said
     assert "Traceback" not in said
+
+
+def test_the_quickstart_passes_options_on_and_stops_at_mistakes(tmp_path: Path) -> None:
+    said = inspect("eval", "evals/quickstart.py@safe", "-T", "mitigaton=none", cwd=ROOT)
+    assert "unknown option -T mitigaton (did you mean mitigation?)" in said
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize("kind", [FullOptions, CustomOptions])
+def test_the_readme_names_every_option(kind: type[Options]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in kind.model_fields if f"`{name}`" not in readme] == []
 
 
 def test_a_bare_eval_of_the_folder_spends_nothing(or_bench: Path, tmp_path: Path) -> None:
