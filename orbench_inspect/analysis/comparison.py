@@ -209,18 +209,11 @@ def _bounds(
     arm: pd.DataFrame, baseline: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None
 ) -> tuple[float, float]:
     """The difference if all that is missing had gone against the arm, or for it."""
-    joined = (
-        limits(arm, reading)
-        .add_suffix("_arm")
-        .join(limits(baseline, reading).add_suffix("_base"), how="outer")
-    )
-    if reading == "model_only":
-        # A prompt that was blocked throughout in an arm is not missing there.
-        blocked = (set(arm["id"]) | set(baseline["id"])) - (
-            set(joined.index[joined["low_arm"].notna() & joined["low_base"].notna()])
-            | (set(joined.index) - (set(arm["id"]) & set(baseline["id"])))
-        )
-        joined = joined[~joined.index.isin(blocked)]
+    of_arm, of_base = limits(arm, reading), limits(baseline, reading)
+    # Blocked throughout, a prompt is left out of the model-only reading, and not missing.
+    blocked = (set(arm["id"]) - set(of_arm.index)) | (set(baseline["id"]) - set(of_base.index))
+    joined = of_arm.add_suffix("_arm").join(of_base.add_suffix("_base"), how="outer")
+    joined = joined[~joined.index.isin(blocked)]
     if joined.empty:
         return -1.0, 1.0
     category = joined["category_arm"].fillna(joined["category_base"])
