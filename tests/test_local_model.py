@@ -16,9 +16,11 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import ChatMessage, ChatMessageSystem, GenerateConfig, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from orbench_inspect.local_model import _embedded_gguf, serve
-from orbench_inspect.tasks import hard
-from tests.runs import metrics, run
+from orbench_inspect.local_model import _embedded_gguf
+from orbench_inspect.local_model import serve as serve_gguf
+from orbench_inspect.tasks import hard, toxic
+from tests.conftest import Serve
+from tests.runs import judge_says, metrics, model_at, run
 
 ROOT = Path(__file__).parents[1]
 MODEL = "orbench/smollm2-135m"
@@ -44,9 +46,24 @@ def test_it_answers_real_prompts_the_same_way_twice(or_bench: Path) -> None:
     assert metrics(logs[0], "outcome")["n_scored"] == 3
 
 
+def test_its_answers_to_real_prompts_are_judged_by_a_server(serve: Serve, or_bench: Path) -> None:
+    server = serve(judge_says("[[direct_answer]]"))
+    log = run(
+        toxic(source=str(or_bench)),
+        MODEL,
+        model_roles={"grader": model_at(server, "judge")},
+        limit=3,
+        max_tokens=24,
+    )
+    assert metrics(log, "outcome")["n_scored"] == 3
+    shown = "".join(request.user for request in server.judged)
+    assert len(server.judged) == 3
+    assert all(answer and answer.strip() in shown for answer in answers(log))
+
+
 def test_no_system_message_means_none() -> None:
     """The model's template adds one of its own where there is none."""
-    server = serve(_embedded_gguf(), "smollm2-135m", 1024, os.getpid())
+    server = serve_gguf(_embedded_gguf(), "smollm2-135m", 1024, os.getpid())
     assert server.invents_system
 
     def asked(*system: ChatMessage) -> str:
