@@ -170,12 +170,15 @@ def test_a_study_killed_and_run_again_asks_each_prompt_once(
         *("--source", str(or_bench), "--log-dir", str(tmp_path / "study"), "--max-samples", "2"),
     ]
     env = {**os.environ, "FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
-    options = {"cwd": ROOT, "env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def launch() -> subprocess.Popen[bytes]:
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, cwd=ROOT, env=env, stdout=quiet, stderr=quiet)
 
     def asked() -> int:
         return sum(not r.user.endswith("word of the day?") for r in server.requests)
 
-    process = subprocess.Popen(command, **options)  # type: ignore[call-overload]  # a dict of options
+    process = launch()
     while asked() < 60:
         assert process.poll() is None
         time.sleep(0.05)
@@ -184,7 +187,7 @@ def test_a_study_killed_and_run_again_asks_each_prompt_once(
     time.sleep(0.5)
     killed_at = asked()
     assert killed_at < 200
-    assert subprocess.run(command, **options).returncode == 0  # type: ignore[call-overload]
+    assert launch().wait() == 0
     logs = newest(tmp_path / "study")
     seen = Counter(
         ((log.eval.metadata or {})["orbench"]["mitigation"], log.eval.task_args["replicate"], s.id)
@@ -196,7 +199,7 @@ def test_a_study_killed_and_run_again_asks_each_prompt_once(
     # What was in flight is asked again: at most two samples in each of the eight tasks.
     assert 200 <= asked() <= 200 + 2 * 8
     before = asked()
-    assert subprocess.run(command, **options).returncode == 0  # type: ignore[call-overload]
+    assert launch().wait() == 0
     assert asked() == before
 
 

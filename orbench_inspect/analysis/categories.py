@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
-from orbench_inspect.analysis.paired import binary_pairs, weighted_pairs
+from orbench_inspect.analysis.paired import compare_values
 from orbench_inspect.analysis.rates import by_prompt
 from orbench_inspect.analysis.runs import Runs
 
@@ -54,12 +54,11 @@ def _of_arm(prompts: pd.DataFrame, base: pd.DataFrame, margin: float) -> list[di
     joined = prompts.join(base["value"].rename("value_base"), how="inner").dropna()
     rows = []
     for category, pairs in joined.groupby("category"):
-        differences = (pairs["value"] - pairs["value_base"]).to_numpy(dtype=float)
-        if bool(pairs[["value", "value_base"]].isin([0.0, 1.0]).all(axis=None)):
-            up, down = int((differences > 0).sum()), int((differences < 0).sum())
-            found = binary_pairs(up, down, len(pairs), margin)
-        else:
-            found = weighted_pairs(differences, differences * 0 + 1, margin)
+        found = compare_values(
+            pairs["value"].to_numpy(dtype=float),
+            pairs["value_base"].to_numpy(dtype=float),
+            margin,
+        )
         rows.append(
             {
                 "category": category,

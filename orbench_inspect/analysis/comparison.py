@@ -12,10 +12,9 @@ from orbench_inspect.analysis.arms import By, arms_of
 from orbench_inspect.analysis.balance import balance
 from orbench_inspect.analysis.categories import categories
 from orbench_inspect.analysis.paired import (
-    binary_pairs,
+    compare_values,
     minimum_detectable,
     power_not_worse,
-    weighted_pairs,
 )
 from orbench_inspect.analysis.rates import (
     READINGS,
@@ -185,12 +184,12 @@ def _difference(
         .join(by_prompt(baseline, reading).add_suffix("_base"), how="outer")
     )
     both = joined.dropna(subset=["value_arm", "value_base"])
-    differences = (both["value_arm"] - both["value_base"]).to_numpy(dtype=float)
-    if sizes is None and bool(both[["value_arm", "value_base"]].isin([0.0, 1.0]).all(axis=None)):
-        up, down = int((differences > 0).sum()), int((differences < 0).sum())
-        found = binary_pairs(up, down, len(both), margin)
-    else:
-        found = weighted_pairs(differences, prompt_weights(both["category_arm"], sizes), margin)
+    found = compare_values(
+        both["value_arm"].to_numpy(dtype=float),
+        both["value_base"].to_numpy(dtype=float),
+        margin,
+        None if sizes is None else prompt_weights(both["category_arm"], sizes),
+    )
     low, high = _bounds(arm, baseline, reading, sizes)
     # Half a pair more, so that no discordant pair among few is not taken for certainty.
     discordance = (found.discordance * found.effective + 0.5) / (found.effective + 1)

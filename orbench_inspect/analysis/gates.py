@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from orbench_inspect.analysis.arms import PAST
 from orbench_inspect.analysis.comparison import Comparison
-
-UNSCORED_LIMIT = 0.05
+from orbench_inspect.scoring.run_record import UNSCORED_LIMIT
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,25 @@ class Paired:
     method: str
 
 
+def compare_values(
+    arm: Floats, baseline: Floats, margin: float, weights: Floats | None = None
+) -> Paired:
+    """Compare prompts' values: by counts if all are 0 or 1 and equally weighted, else by weights.
+
+    Args:
+        arm: The arm's value of each prompt.
+        baseline: The baseline's, in the same order.
+        margin: The margin, as a proportion.
+        weights: Weights of the prompts, in any unit; None for equal ones.
+    """
+    differences = arm - baseline
+    if weights is None and bool(np.isin([arm, baseline], (0.0, 1.0)).all()):
+        up, down = int((differences > 0).sum()), int((differences < 0).sum())
+        return binary_pairs(up, down, len(differences), margin)
+    equal = np.ones(len(differences))
+    return weighted_pairs(differences, equal if weights is None else weights, margin)
+
+
 def binary_pairs(up: int, down: int, n: int, margin: float) -> Paired:
     """Compare by counts of discordant pairs.
 

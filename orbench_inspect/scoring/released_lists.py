@@ -17,18 +17,17 @@ def released_lists() -> dict[str, Callable[[str], bool]]:
     path = Path(__file__).parent / "refusal_keywords.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
+    mistral = _any(str.startswith, rows, "Mistral")
+    together = _any(str.startswith, rows, "Llama and other Together models")
+    qwen = _any(str.startswith, rows, "Llama and other Together models", "Qwen (extra)")
     return {
         "gpt_3_5": _any(_in, rows, "GPT-3.5-turbo"),
         "gpt_4": _gpt_4(rows),
         "claude": _any(str.startswith, rows, "Claude"),
         "gemini": _any(str.startswith, rows, "Gemini"),
-        "mistral": lambda text: _any(str.startswith, rows, "Mistral")(text.lower()),
-        "open_source": lambda text: _any(str.startswith, rows, "Llama and other Together models")(
-            text.strip()
-        ),
-        "qwen": lambda text: _any(
-            str.startswith, rows, "Llama and other Together models", "Qwen (extra)"
-        )(text.strip()),
+        "mistral": lambda text: mistral(text.lower()),
+        "open_source": lambda text: together(text.strip()),
+        "qwen": lambda text: qwen(text.strip()),
         "appendix_m": _any(str.startswith, rows, "any (general list)"),
     }
 

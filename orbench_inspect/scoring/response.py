@@ -50,9 +50,10 @@ def read_response(output: ModelOutput) -> Response:
         return Response("", "provider_other", details={"answered_by": served})
     raw = _raw_response(output)
     text, reasoned = _visible(output)
-    details = _provider_details(output, raw)
+    written = _written_by_model(output, raw)
+    details = _provider_details(output, raw, written)
     native = _marked_as_refusal(output, raw)
-    if not _written_by_model(output, raw):
+    if not written:
         text = ""
     if output.stop_reason == "content_filter":
         return _blocked(output, text, native, details)
@@ -124,7 +125,7 @@ def _why_no_text(output: ModelOutput, reasoned: bool) -> str:
     return "empty"
 
 
-def _provider_details(output: ModelOutput, raw: dict[str, Any]) -> dict[str, Any]:
+def _provider_details(output: ModelOutput, raw: dict[str, Any], written: bool) -> dict[str, Any]:
     stop = output.choices[0].stop_details
     details: dict[str, Any] = {"stop_reason": output.stop_reason}
     if stop is not None:
@@ -133,11 +134,11 @@ def _provider_details(output: ModelOutput, raw: dict[str, Any]) -> dict[str, Any
         details["explanation"] = stop.explanation
     elif output.stop_reason in ("content_filter", "unknown"):
         details["kind"] = _google_reason(raw)
-    if not _written_by_model(output, raw):
+    if not written:
         details["error"] = output.error or output.message.text
     if output.stop_reason == "content_filter":
         # Where in the exchange the block came.
-        details["route"] = "response" if _written_by_model(output, raw) else "request"
+        details["route"] = "response" if written else "request"
     return {key: value for key, value in details.items() if value}
 
 
