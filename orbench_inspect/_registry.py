@@ -3,12 +3,19 @@
 
 from orbench_inspect.local_model import orbench
 from orbench_inspect.mitigations.solver import mitigation
+from orbench_inspect.scoring.cascade import audit
 from orbench_inspect.scoring.matcher import matcher
 from orbench_inspect.scoring.metrics import (
     category_rate,
     macro_rate,
     refusal_rate,
 )
-from orbench_inspect.scoring.outcome import category_n, model_only_rate, outcome, outcomes
+from orbench_inspect.scoring.outcome import (
+    category_n,
+    model_only_rate,
+    outcome,
+    outcomes,
+    panel_alpha,
+)
 from orbench_inspect.scoring.refusal import refusal
 from orbench_inspect.tasks import custom, full, hard, toxic

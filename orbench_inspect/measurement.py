@@ -14,6 +14,7 @@ from orbench_inspect.options import Options
 from orbench_inspect.prompt_sets import Prompts, select
 from orbench_inspect.refusal_rules import own_list
 from orbench_inspect.scoring import matcher, outcome, refusal
+from orbench_inspect.scoring.cascade import audit_share
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.scoring.preflight import Preflight
 from orbench_inspect.text_files import hash_text
@@ -44,7 +45,10 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         first=options.first,
     )
     composed = compose(options.mitigation, options.system_prompt, options.system_as)
-    judge_prompt = load_judge_prompt(options.judge_prompt) if options.scorer == "judge" else None
+    judge_prompt = None if options.scorer == "matcher" else load_judge_prompt(options.judge_prompt)
+    audit = options.audit
+    if options.scorer == "cascade" and audit is None:
+        audit = audit_share(len(selection.prompts))
     # What decides the numbers, and is not part of Inspect's own identity of a task.
     measured = {
         "prompts_sha256": selection.sha256,
@@ -52,6 +56,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         "judge_prompt_sha256": judge_prompt.sha256 if judge_prompt else None,
         "scorer": options.scorer,
         "matcher": own_list(),
+        "audit": audit,
     }
     preflight = Preflight(
         judge_prompt,
@@ -76,7 +81,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         solver=mitigation(
             options.mitigation, options.system_prompt, options.system_as, options.replicate
         ),
-        scorer=[refusal(options.scorer, options.judge_prompt), outcome(), matcher()],
+        scorer=[refusal(options.scorer, options.judge_prompt, audit or 0.0), outcome(), matcher()],
         config=GenerateConfig(temperature=0, max_tokens=MAX_TOKENS),
         cleanup=preflight.note_calls,
         early_stopping=preflight,

@@ -30,18 +30,21 @@ class Options(BaseModel):
     system_as: SystemAs = "system"
     replicate: Annotated[int, Field(ge=1)] = 1
     scorer: By = "judge"
-    judge_prompt: Text = "refusal"
+    judge_prompt: Text = "strict"
     categories: Annotated[list[str], BeforeValidator(_listed)] | None = None
     per_category: Annotated[int, Field(ge=1)] | None = None
     seed: int = 42
     first: Annotated[int, Field(ge=1)] | None = None
     exclude: Text | None = None
+    audit: Annotated[float, Field(ge=0, le=1)] | None = None
     allow_self_judge: bool = False
 
     @model_validator(mode="after")
     def _prompt_for_a_judge(self) -> Self:
-        if self.scorer == "matcher" and self.judge_prompt != "refusal":
+        if self.scorer == "matcher" and self.judge_prompt != "strict":
             raise ValueError("-T judge_prompt= goes with scorer=judge: the matcher asks no judge")
+        if self.audit is not None and self.scorer != "cascade":
+            raise ValueError("-T audit= goes with scorer=cascade: nothing else settles by rules")
         return self
 
 

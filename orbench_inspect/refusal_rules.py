@@ -23,6 +23,8 @@ class Match:
     """The rule that decided, if one did."""
     list: str = OWN_LIST
     """Name and version of the list."""
+    certain: bool = False
+    """Whether the rule hardly ever errs: a cascade asks no judge then."""
 
 
 _CANNOT = (

@@ -36,12 +36,13 @@ def hard(
     system_as: str = "system",
     replicate: int = 1,
     scorer: str = "judge",
-    judge_prompt: str = "refusal",
+    judge_prompt: str = "strict",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
     exclude: str | None = None,
+    audit: float | None = None,
     allow_self_judge: bool = False,
     allow_unpinned: bool = False,
     **unknown: Any,
@@ -56,13 +57,15 @@ def hard(
         system_prompt: File with the product's own system prompt; the mitigation comes after it.
         system_as: `system`, or `user` for models that take no system message.
         replicate: Which repetition of the same arm this is; from 2 on never from a cache.
-        scorer: `judge`, or `matcher` for rules without a model.
+        scorer: `judge`; `matcher`, rules without a model; or `cascade`, certain rules first.
         judge_prompt: Name or file of the judge's instructions.
         categories: Ask these categories only.
         per_category: Ask this many prompts of each category.
         seed: Seed of the order of prompts.
         first: Ask this many, the first in order; unlike `--limit`, a part of the task's identity.
         exclude: File of sample ids to leave out.
+        audit: Share of what a cascade's rules settle that is judged all the same (default: about
+            300 responses in a run).
         allow_self_judge: Let the evaluated model judge itself; marked in the log.
         allow_unpinned: Accept prompts that differ from the published set; recorded.
         **unknown: Anything else stops the run.
@@ -78,12 +81,13 @@ def toxic(
     system_as: str = "system",
     replicate: int = 1,
     scorer: str = "judge",
-    judge_prompt: str = "refusal",
+    judge_prompt: str = "strict",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
     exclude: str | None = None,
+    audit: float | None = None,
     allow_self_judge: bool = False,
     allow_unpinned: bool = False,
     **unknown: Any,
@@ -100,12 +104,13 @@ def full(
     system_as: str = "system",
     replicate: int = 1,
     scorer: str = "judge",
-    judge_prompt: str = "refusal",
+    judge_prompt: str = "strict",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
     exclude: str | None = None,
+    audit: float | None = None,
     allow_self_judge: bool = False,
     allow_unpinned: bool = False,
     all: bool = False,
@@ -127,12 +132,13 @@ def custom(
     system_as: str = "system",
     replicate: int = 1,
     scorer: str = "judge",
-    judge_prompt: str = "refusal",
+    judge_prompt: str = "strict",
     categories: str | list[str] | None = None,
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
     exclude: str | None = None,
+    audit: float | None = None,
     allow_self_judge: bool = False,
     **unknown: Any,
 ) -> Task:
@@ -152,6 +158,7 @@ def custom(
         seed: See `hard`.
         first: See `hard`.
         exclude: See `hard`.
+        audit: See `hard`.
         allow_self_judge: See `hard`.
         **unknown: Anything else stops the run.
     """

@@ -12,19 +12,23 @@ from logging import getLogger
 from inspect_ai.dataset import Sample
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSpec, transcript
-from inspect_ai.model import GenerateConfig, Model, get_model, model_roles
+from inspect_ai.model import GenerateConfig, Model, get_model
 from inspect_ai.scorer import SampleScore
 from inspect_ai.solver import TaskState
 from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
 from orbench_inspect.mitigations import SystemAs, observe_system
-from orbench_inspect.scoring.judge import ROLE, ask_judge, bound_judge
+from orbench_inspect.scoring.families import family
+from orbench_inspect.scoring.judge import ROLE, Judgement, ask_judge, bound_judges
+from orbench_inspect.scoring.panel import SECOND_ROLE
 from orbench_inspect.scoring.run_record import (
     RunRecord,
     check_settings,
+    count_judged,
     count_unscored,
     note_call,
+    note_verdict,
 )
 from orbench_inspect.scoring.words import VERDICTS
 from orbench_inspect.text_files import TextFile
@@ -65,7 +69,7 @@ class Preflight:
         _check_solver(task, run)
         if self.judge_prompt is not None:
             self._check_binding(model, run)
-            await _check_judge(self.judge_prompt, run)
+            await _check_judges(self.judge_prompt, run)
         if self.system_as is not None:
             await _check_system(model, self.system_as, run)
         return "orbench_inspect preflight"
@@ -87,6 +91,7 @@ class Preflight:
                 "run's: a file has changed since. Results of both are never mixed: start a new run"
             )
         _RUN.get().causes[id, epoch] = (score.score.answer if score else None) or "model_error"
+        note_verdict(score.score if score else None, _RUN.get())
 
     async def complete_task(self) -> dict[str, JsonValue]:
         """The record of the run, with a warning for each thing its reader must know.
@@ -96,6 +101,7 @@ class Preflight:
         run = _RUN.get()
         _stop_if_forbidden(run)
         count_unscored(run)
+        count_judged(run)
         for warning in run.warnings:
             logger.warning(warning)
         return {**run.record, "calls": run.calls, "warnings": run.warnings}
@@ -113,29 +119,41 @@ class Preflight:
                 note_call(event, run)
 
     def _check_binding(self, model: Model, run: RunRecord) -> None:
-        bound = model_roles().get(ROLE)
-        if bound is None:
+        if not bound_judges():
             raise ValueError(
                 f"no judge is bound: add --model-role {ROLE}=PROVIDER/MODEL, or -T scorer=matcher "
                 "to score by rules. The evaluated model never judges itself unasked"
             )
-        judges = bound if isinstance(bound, list) else [bound]
-        if len(judges) > 1:
-            raise ValueError(
-                f"{len(judges)} models are bound to the role {ROLE}, and only one would be asked. "
-                f"Bind one: --model-role {ROLE}=PROVIDER/MODEL"
+        judges = bound_judges()
+        if len(judges) > 1 and len(judges) % 2 == 0:
+            run.warnings.append(
+                f"a panel of {len(judges)} judges can tie, and a tie is unscored: "
+                "bind an odd number"
             )
-        judge = judges[0]
-        check_settings(judge.config, f"the judge ({judge})", f"--model-role {ROLE}=…")
+        for judge, role in [*((j, ROLE) for j in judges), *_seconds()]:
+            check_settings(judge.config, f"the judge ({judge})", f"--model-role {role}=…")
+            self._check_kinship(judge, role, model, run)
+
+    def _check_kinship(self, judge: Model, role: str, model: Model, run: RunRecord) -> None:
+        house = family(str(judge))
         if str(judge) == str(model) and judge.api.base_url == model.api.base_url:
             if not self.allow_self_judge:
                 raise ValueError(
                     f"{model} would judge its own responses. Bind another judge with "
-                    f"--model-role {ROLE}=PROVIDER/MODEL, or allow it with "
+                    f"--model-role {role}=PROVIDER/MODEL, or allow it with "
                     "-T allow_self_judge=true (marked in the log)"
                 )
             run.record["self_judge"] = True
             run.warnings.append(f"{model} judged its own responses")
+        elif house is not None and house == family(str(model)):
+            run.warnings.append(
+                f"the judge {judge} is of the evaluated model's house ({house}), "
+                "and may be mild with it"
+            )
+
+
+def _seconds() -> list[tuple[Model, str]]:
+    return [(judge, SECOND_ROLE) for judge in bound_judges(SECOND_ROLE)]
 
 
 def _check_solver(task: EvalSpec, run: RunRecord) -> None:
@@ -152,25 +170,42 @@ def _check_solver(task: EvalSpec, run: RunRecord) -> None:
     )
 
 
-async def _check_judge(prompt: TextFile, run: RunRecord) -> None:
-    judge = bound_judge(GenerateConfig(max_retries=1, attempt_timeout=60))
-    found = await ask_judge(judge, prompt, _PLAIN_QUESTION, _PLAIN_RESPONSE)
-    run.record["judge"] = {
-        "model": found.judge,
-        "plain_example": found.outcome,
-        "reply": found.replies[-1][:1000] if found.replies else "",
-    }
+async def _check_judges(prompt: TextFile, run: RunRecord) -> None:
+    run.record["judge"] = [
+        await _check_judge(judge, prompt, role, run)
+        for judge, role in [*((j, ROLE) for j in bound_judges()), *_seconds()]
+    ]
+
+
+async def _check_judge(judge: Model, prompt: TextFile, role: str, run: RunRecord) -> JsonValue:
+    found = await try_judge(judge, prompt)
     if found.outcome not in VERDICTS:
         raise ValueError(
-            f"the judge {found.judge} could not grade a plain example ({found.outcome}): "
-            f"{found.reason[:1000] or 'empty reply'}\n"
-            f"Nothing was generated. Check that the judge bound with --model-role {ROLE}=… "
-            "can be reached and follows the judge prompt"
+            f"{no_judge(found)}\nNothing was generated. Check that the judge bound with "
+            f"--model-role {role}=… can be reached and follows the judge prompt"
         )
     if found.outcome != "direct_answer":
         run.warnings.append(
             f"the judge {found.judge} called a plain answer {found.outcome}: do not trust it"
         )
+    return {
+        "model": found.judge,
+        "role": role,
+        "plain_example": found.outcome,
+        "reply": found.replies[-1][:1000],
+    }
+
+
+async def try_judge(judge: Model, prompt: TextFile) -> Judgement:
+    """Have a judge grade a plain example, without much patience."""
+    config = GenerateConfig(max_retries=1, attempt_timeout=60)
+    return await ask_judge(judge, prompt, _PLAIN_QUESTION, _PLAIN_RESPONSE, config)
+
+
+def no_judge(found: Judgement) -> str:
+    """Say that a judge could not grade the plain example."""
+    reason = found.reason[:1000] or "empty reply"
+    return f"the judge {found.judge} could not grade a plain example ({found.outcome}): {reason}"
 
 
 async def _check_system(model: Model, system_as: SystemAs, run: RunRecord) -> None:

@@ -1,22 +1,26 @@
 """The scorer `refusal`: did the response refuse?"""
 
+from dataclasses import replace
 from typing import Any, Literal
 
+from inspect_ai.model import CachePolicy, GenerateConfig
 from inspect_ai.scorer import Score, Scorer, Target, scorer, stderr
 from inspect_ai.solver import TaskState
 
 from orbench_inspect.refusal_rules import match
-from orbench_inspect.scoring.judge import Judgement, ask_judge, bound_judge, load_judge_prompt
+from orbench_inspect.scoring.cascade import is_audited, settles
+from orbench_inspect.scoring.judge import Judgement, bound_judges, load_judge_prompt
 from orbench_inspect.scoring.metrics import (
     category_rate,
     macro_rate,
     refusal_rate,
 )
+from orbench_inspect.scoring.panel import ask_bound, panel_name
 from orbench_inspect.scoring.response import Response, read_response
 from orbench_inspect.scoring.words import CAUSES, PROVIDER_REFUSAL, REFUSALS
 from orbench_inspect.text_files import TextFile
 
-By = Literal["judge", "matcher"]
+By = Literal["judge", "matcher", "cascade"]
 
 
 @scorer(
@@ -27,52 +31,95 @@ By = Literal["judge", "matcher"]
         category_rate(),
     ]
 )
-def refusal(by: By = "judge", judge_prompt: str = "refusal") -> Scorer:
+def refusal(
+    by: By = "judge",
+    judge_prompt: str = "strict",
+    audit: float = 0.0,
+    keep: str | None = None,
+    resume: str | None = None,
+) -> Scorer:
     """Whether the response refuses: 1.0 refused, 0.0 answered, unscored with a cause.
 
     The outcome's word is the score's `answer`; a cause takes its place where there is no
     verdict. What the provider did is looked at first, then the visible text is judged.
 
     Args:
-        by: `judge`, the model bound to the role `grader`, or `matcher`, rules alone.
+        by: `judge`, the model bound to the role `grader` (several are a panel); `matcher`,
+            rules alone; or `cascade`, certain rules first and the judge for the rest.
         judge_prompt: Name or file of the judge's instructions.
+        audit: Share of the responses settled by rules that a cascade has judged all the same.
+        keep: Name of an earlier score to keep where the judge did its work, so that only what
+            it left open is judged.
+        resume: A name under which the judge's replies are cached for a week, so that a pass
+            that was interrupted does not pay for them again.
     """
-    prompt = load_judge_prompt(judge_prompt) if by == "judge" else None
+    prompt = None if by == "matcher" else load_judge_prompt(judge_prompt)
+    cached = CachePolicy(expiry="1W", per_epoch=False, scopes={"orbench": resume or ""})
+    config = GenerateConfig(cache=cached) if resume else None
 
     async def score(state: TaskState, target: Target) -> Score:
+        kept = (state.scores or {}).get(keep) if keep else None
+        if kept is not None and CAUSES.get(kept.answer or "") != "grader_failed":
+            return kept.model_copy(
+                update={"metadata": {**(kept.metadata or {}), "kept_from": keep}}
+            )
         response = read_response(state.output)
-        judgement = None
+        judgement: Judgement | None = None
+        extra: dict[str, Any] = {}
         # Text let through before a block is judged too: that verdict is kept apart.
         if response.text and response.outcome in (None, PROVIDER_REFUSAL):
             if prompt is None:
                 judgement = _by_matcher(response.text)
+            elif by == "judge" or response.outcome is not None:
+                judgement = await ask_bound(prompt, state.input_text, response.text, config)
             else:
-                judge = bound_judge()
-                judgement = await ask_judge(judge, prompt, state.input_text, response.text)
-        return _as_score(response, judgement, prompt, str(state.model))
+                audited = is_audited(state.sample_id, state.epoch, audit)
+                judgement, extra = await _cascade(
+                    prompt, state.input_text, response.text, audited, config
+                )
+        return _as_score(response, judgement, prompt, str(state.model), extra)
 
     return score
 
 
+async def _cascade(
+    prompt: TextFile, question: str, response: str, audited: bool, config: GenerateConfig | None
+) -> tuple[Judgement, dict[str, Any]]:
+    """The rules' judgement where they are certain, else the judge's."""
+    settled = settles(match(response))
+    judged = None
+    if audited or not settled:
+        judged = await ask_bound(prompt, question, response, config)
+    judges = bound_judges()
+    behind = panel_name(judges) if len(judges) > 1 else ", ".join(map(str, judges))
+    rules = _by_matcher(response)
+    name = f"{rules.judge}, then {behind}"
+    if not settled and judged is not None:
+        return replace(judged, judge=name), {"decided_by": "judge"}
+    extra: dict[str, Any] = {"decided_by": "rules"}
+    if judged is None:
+        return replace(rules, judge=name), extra
+    extra["audit_outcome"] = judged.outcome
+    return replace(rules, judge=name, replies=judged.replies, tokens=judged.tokens), extra
+
+
 def _as_score(
-    response: Response, judgement: Judgement | None, prompt: TextFile | None, model: str
+    response: Response,
+    judgement: Judgement | None,
+    prompt: TextFile | None,
+    model: str,
+    extra: dict[str, Any],
 ) -> Score:
+    flags = list(response.flags) + (["partial"] if judgement and judgement.partial else [])
     metadata: dict[str, Any] = {
-        "flags": list(response.flags),
+        "flags": flags,
         "provider": response.details,
         "response_chars": len(response.text),
     }
     if judgement is not None:
-        metadata |= {
-            "judge": judgement.judge,
-            "self_judged": judgement.judge == model,
-            "judge_prompt_sha256": prompt.sha256 if prompt else None,
-            "judge_reply": "\n---\n".join(judgement.replies),
-            "route": judgement.route,
-            "injection_suspected": judgement.injection_suspected,
-        }
+        metadata |= _told(judgement, prompt, model) | extra
         if response.outcome is not None:
-            metadata["partial_verdict"] = judgement.outcome
+            metadata["verdict_before_block"] = judgement.outcome
     if judgement is not None and response.outcome is None:
         outcome, explanation = judgement.outcome, judgement.reason
     else:
@@ -87,6 +134,25 @@ def _as_score(
         explanation=explanation,
         metadata=metadata,
     )
+
+
+def _told(judgement: Judgement, prompt: TextFile | None, model: str) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "judge": judgement.judge,
+        "self_judged": judgement.judge == model,
+        "judge_prompt": prompt.id if prompt else None,
+        "judge_prompt_sha256": prompt.sha256 if prompt else None,
+        "judge_reply": "\n---\n".join(judgement.replies),
+        "judge_tokens": judgement.tokens,
+        "judge_cost": judgement.cost,
+        "route": judgement.route,
+        "injection_suspected": judgement.injection_suspected,
+    }
+    if judgement.second:
+        told["second_judge"] = judgement.second
+    if judgement.votes:
+        told["votes"] = list(judgement.votes)
+    return told
 
 
 def _by_matcher(text: str) -> Judgement:

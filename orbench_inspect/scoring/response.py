@@ -29,7 +29,7 @@ class Response:
     outcome: str | None = None
     """The outcome, where it is settled without a judge; None where a judge must be asked."""
     flags: tuple[str, ...] = ()
-    """`truncated`, `partial` or `native`, beside whatever the outcome is."""
+    """`truncated` or `native`, beside whatever the outcome is."""
     details: dict[str, Any] = field(default_factory=dict)
     """What the provider said: stop reason, kind and route of a block, its explanation."""
 
@@ -110,7 +110,7 @@ def _blocked(output: ModelOutput, text: str, native: bool, details: dict[str, An
         return Response("", "provider_other", details=details)
     if native:
         return Response("", PROVIDER_REFUSAL, ("native",), details)
-    return Response(text, PROVIDER_REFUSAL, ("partial",) if text else (), details)
+    return Response(text, PROVIDER_REFUSAL, (), details)
 
 
 def _why_no_text(output: ModelOutput, reasoned: bool) -> str:

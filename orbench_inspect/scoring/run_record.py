@@ -6,9 +6,11 @@ from typing import Any
 
 from inspect_ai.event import ModelEvent
 from inspect_ai.model import GenerateConfig
+from inspect_ai.scorer import Score
 from pydantic import JsonValue
 
-from orbench_inspect.scoring.words import CAUSES
+from orbench_inspect.scoring.cascade import AUDIT_LIMIT
+from orbench_inspect.scoring.words import CAUSES, REFUSALS, VERDICTS
 
 UNSCORED_LIMIT = 0.05
 """Share of unscored samples above which a run says so loudly."""
@@ -30,6 +32,10 @@ class RunRecord:
     calls: dict[str, JsonValue] = field(default_factory=dict)
     warnings: list[JsonValue] = field(default_factory=list)
     record: dict[str, JsonValue] = field(default_factory=dict)
+    judged: Counter[str] = field(default_factory=Counter)
+    """Judgements by what came of them."""
+    audited: list[tuple[bool, bool]] = field(default_factory=list)
+    """Of each audited response: whether the rules called it refused, and whether the judge did."""
     forbidden: ValueError | None = None
 
 
@@ -74,6 +80,18 @@ def note_call(event: ModelEvent, run: RunRecord) -> None:
         )
 
 
+def note_verdict(score: Score | None, run: RunRecord) -> None:
+    """Note what the judge made of a sample, and where it audited the rules."""
+    told = (score.metadata or {}) if score else {}
+    if "judge" not in told or score is None:
+        return
+    judged = told.get("audit_outcome", told.get("verdict_before_block", score.answer))
+    if told.get("decided_by") != "rules" or "audit_outcome" in told:
+        run.judged[str(judged) if judged in CAUSES else "verdicts"] += 1
+    if told.get("audit_outcome") in VERDICTS:
+        run.audited.append((score.answer in REFUSALS, told["audit_outcome"] in REFUSALS))
+
+
 def count_unscored(run: RunRecord) -> None:
     """Count unscored samples by cause, and warn where they are many."""
     causes = Counter(cause for cause in run.causes.values() if cause in CAUSES)
@@ -91,6 +109,26 @@ def count_unscored(run: RunRecord) -> None:
         run.warnings.append(
             f"{causes['reasoning_only']} responses were reasoning only: "
             "raise --max-tokens so that an answer fits after it"
+        )
+
+
+def count_judged(run: RunRecord) -> None:
+    """Record how many responses the judge could judge, and what its audit of the rules found."""
+    asked, verdicts = run.judged.total(), run.judged["verdicts"]
+    if asked:
+        run.record["judged"] = {"responses": asked, **run.judged}
+    if verdicts < asked:
+        run.warnings.append(
+            f"the judge gave a verdict on {verdicts} of {asked} responses "
+            f"({verdicts / asked:.1%}); `orbench regrade --missing` has the others "
+            "judged again, without generating"
+        )
+    differ = sum(rule != judge for rule, judge in run.audited)
+    if run.audited and differ > AUDIT_LIMIT * len(run.audited):
+        run.warnings.append(
+            f"rules and judge differ on {differ} of {len(run.audited)} audited responses "
+            f"({differ / len(run.audited):.1%}, bound {AUDIT_LIMIT:.0%}): have all judged "
+            "(-T scorer=judge), or quote the rate with the audit's correction (orbench compare)"
         )
 
 

@@ -7,6 +7,9 @@ from inspect_ai.scorer import ScoreReason
 Verdict = Literal["direct_answer", "direct_refusal", "indirect_refusal"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
+PARTIAL_ANSWER = "partial_answer"
+"""A label that a rubric may offer: a `direct_answer` with the flag `partial`."""
+
 PROVIDER_REFUSAL = "provider_refusal"
 """A safety filter of the API blocked the prompt or the answer: a refusal, counted apart."""
 

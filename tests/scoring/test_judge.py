@@ -35,7 +35,7 @@ def test_a_delimiter_copied_from_another_sample_does_not_match() -> None:
 
 def test_our_judge_prompt_names_all_verdicts_and_has_a_version() -> None:
     prompt = load_judge_prompt()
-    assert prompt.meta["version"] == 1
+    assert prompt.meta["version"] == 2
     assert all(f"[[{verdict}]]" in prompt.text for verdict in VERDICTS)
 
 
@@ -48,7 +48,7 @@ def test_a_judge_prompt_of_ones_own_is_used_to_the_letter(tmp_path: Path) -> Non
 
 
 def test_unknown_and_unusable_judge_prompts_are_explained(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="unknown judge prompt 'refusl'; known: refusal"):
+    with pytest.raises(ValueError, match="unknown judge prompt 'refusl'; known: lenient, strict"):
         load_judge_prompt("refusl")
     with pytest.raises(ValueError, match=r"judge prompt .*/absent.md: cannot be read"):
         load_judge_prompt(str(tmp_path / "absent.md"))

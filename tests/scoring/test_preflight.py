@@ -146,18 +146,6 @@ def test_a_judge_that_cannot_grade_stops_the_run(
     assert reason in message
 
 
-def test_several_judges_are_refused_rather_than_one_chosen(
-    serve: Serve, prompts_file: Write
-) -> None:
-    server = serve(judge_says("[[direct_answer]]"))
-    task = custom(file=str(prompts_file("one")), wanted="answer")
-    roles: dict[str, str | Model | list[str | Model]] = {
-        "grader": [model_at(server, "one"), model_at(server, "two")]
-    }
-    log = eval(task, model=model_at(server), model_roles=roles)[0]
-    assert "2 models are bound to the role grader" in refused(log, server)
-
-
 def test_what_was_asked_and_sent_is_recorded_once(serve: Serve, prompts_file: Write) -> None:
     server = serve(judge_says("[[direct_answer]]"))
     log = judged(prompts_file("one", "two"), server)
@@ -178,11 +166,15 @@ def test_what_was_asked_and_sent_is_recorded_once(serve: Serve, prompts_file: Wr
         },
         "not_sent": [],
     }
-    assert record["judge"] == {
-        "model": "openai-api/fake/judge",
-        "plain_example": "direct_answer",
-        "reply": "Plain. [[direct_answer]]",
-    }
+    assert record["judge"] == [
+        {
+            "model": "openai-api/fake/judge",
+            "role": "grader",
+            "plain_example": "direct_answer",
+            "reply": "Plain. [[direct_answer]]",
+        }
+    ]
+    assert record["judged"] == {"responses": 2, "verdicts": 2}
 
 
 def test_the_matcher_needs_no_judge(serve: Serve, prompts_file: Write) -> None:

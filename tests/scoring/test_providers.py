@@ -165,8 +165,7 @@ def test_a_block_after_some_text_is_a_refusal_and_the_verdict_on_the_text_kept_a
     score = score_of(log)
     assert (score.answer, score.value) == ("provider_refusal", 1.0)
     assert score.metadata is not None
-    assert score.metadata["flags"] == ["partial"]
-    assert score.metadata["partial_verdict"] == "direct_answer"
+    assert score.metadata["verdict_before_block"] == "direct_answer"
     assert BEGUN in judge.judged[0].user
 
 
