@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from orbench_inspect.mitigations import load_mitigation, mitigation
     from orbench_inspect.prompt_sets import PromptSet, load_prompts
     from orbench_inspect.scoring import matcher, outcome, refusal
-    from orbench_inspect.tasks import custom, full, hard, toxic
+    from orbench_inspect.tasks import custom, full, hard, judge_validation, toxic
 
 _HOME = {
     "PromptSet": "prompt_sets",
     "custom": "tasks",
     "full": "tasks",
     "hard": "tasks",
+    "judge_validation": "tasks",
     "load_mitigation": "mitigations",
     "load_prompts": "prompt_sets",
     "matcher": "scoring",
@@ -32,6 +33,7 @@ __all__ = [
     "custom",
     "full",
     "hard",
+    "judge_validation",
     "load_mitigation",
     "load_prompts",
     "matcher",

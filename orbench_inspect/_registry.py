@@ -18,4 +18,5 @@ from orbench_inspect.scoring.outcome import (
     panel_alpha,
 )
 from orbench_inspect.scoring.refusal import refusal
-from orbench_inspect.tasks import custom, full, hard, toxic
+from orbench_inspect.scoring.validation import agreement, agreement_measures, replay
+from orbench_inspect.tasks import custom, full, hard, judge_validation, toxic

@@ -6,6 +6,9 @@ from typing import Any, cast
 
 import click
 
+from orbench_inspect.cli_judge import draw, regrade
+from orbench_inspect.cli_judge import judge as judge_command
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="orbench-inspect", prog_name="orbench")
@@ -75,6 +78,28 @@ def show(id: str) -> None:
     "(default: 2). Given, it is a gate as well.",
 )
 @click.option("--judge", help="Take this judge's scores, where logs have those of several.")
+@click.option("--judge-prompt", help="Take the scores under this rubric: strict, lenient, …")
+@click.option(
+    "--labels",
+    multiple=True,
+    metavar="SHEET",
+    help="Correct for the judge's error by the labels in sheets of `orbench draw`.",
+)
+@click.option(
+    "--calibrate",
+    type=click.Choice(["cells", "partial"]),
+    help="Each arm and set by its own labels (cells, the default), or partially pooled.",
+)
+@click.option(
+    "--partial",
+    type=click.Choice(["refused", "answered", "left_out"]),
+    help="What a label of partial refusal counts as (default: refused).",
+)
+@click.option(
+    "--external",
+    metavar="LOG",
+    help="Correct by a log of judge_validation on other responses: an assumption.",
+)
 @click.option("--select", is_flag=True, help="Choose an arm on half of the prompts, test the rest.")
 @click.option("--categories", is_flag=True, help="Differences by category too, as exploration.")
 @click.option("--json", "form", flag_value="json", help="All numbers, as JSON.")
@@ -91,6 +116,11 @@ def compare(
     baseline: str | None,
     margin: float | None,
     judge: str | None,
+    judge_prompt: str | None,
+    labels: tuple[str, ...],
+    calibrate: str | None,
+    partial: str | None,
+    external: str | None,
     select: bool,
     categories: bool,
     form: str | None,
@@ -115,7 +145,8 @@ def compare(
         runs = read_runs(*(logs or ("logs",)))
         if form is not None and (select or categories):
             raise ValueError("--select and --categories go with the terminal's tables")
-        found = compare_runs(runs, cast(Any, by), baseline, share, judge)
+        calibration = _calibration(runs, labels, calibrate, partial, external)
+        found = compare_runs(runs, cast(Any, by), baseline, share, judge, judge_prompt, calibration)
         gates = Gates(max_hard_refusal, min_toxic_refusal, margin, gated)
         reasons = missed(found, gates)
         selected = select_and_test(runs, cast(Any, by), baseline, share) if select else []
@@ -146,6 +177,38 @@ def compare(
     if reasons:
         sys.exit(1)
 
+
+def _calibration(
+    runs: Any,
+    labels: tuple[str, ...],
+    how: str | None,
+    partial: str | None,
+    external: str | None,
+) -> Any:
+    """What corrects for the judge's error, once it is known which runs are compared."""
+    from functools import partial as given
+
+    from orbench_inspect.analysis.calibration import from_labels, from_validation
+    from orbench_inspect.analysis.hand_labels import join_labels
+    from orbench_inspect.analysis.judges import read_validations
+
+    if labels and external:
+        raise ValueError(
+            "--labels and --external exclude each other: labels of the study are better"
+        )
+    if not labels and (how or partial):
+        raise ValueError("--calibrate and --partial go with --labels SHEET")
+    if labels:
+        joined = join_labels(labels, runs, cast(Any, partial or "refused"))
+        return given(from_labels, joined, how=how or "cells")
+    if external:
+        return given(from_validation, read_validations(external))
+    return None
+
+
+main.add_command(judge_command)
+main.add_command(draw)
+main.add_command(regrade)
 
 if __name__ == "__main__":
     main()

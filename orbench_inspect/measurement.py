@@ -2,6 +2,7 @@
 
 from hashlib import sha256
 from importlib.metadata import version
+from random import Random
 
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -10,13 +11,15 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.viewer import ViewerConfig
 
 from orbench_inspect.mitigations import compose, mitigation
-from orbench_inspect.options import Options
+from orbench_inspect.options import Options, ValidationOptions
 from orbench_inspect.prompt_sets import Prompts, select
 from orbench_inspect.refusal_rules import own_list
 from orbench_inspect.scoring import matcher, outcome, refusal
 from orbench_inspect.scoring.cascade import audit_share
 from orbench_inspect.scoring.judge import load_judge_prompt
+from orbench_inspect.scoring.labels import LabelledSet
 from orbench_inspect.scoring.preflight import Preflight
+from orbench_inspect.scoring.validation import agreement, as_sample, replay
 from orbench_inspect.text_files import hash_text
 
 TASK_VERSION = "1-A"
@@ -50,7 +53,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
     if options.scorer == "cascade" and audit is None:
         audit = audit_share(len(selection.prompts))
     # What decides the numbers, and is not part of Inspect's own identity of a task.
-    measured = {
+    measured: dict[str, str | float | None] = {
         "prompts_sha256": selection.sha256,
         "composed_sha256": composed.sha256,
         "judge_prompt_sha256": judge_prompt.sha256 if judge_prompt else None,
@@ -89,7 +92,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         continue_on_fail=True,
         score_on_error=True,
         headline_metric=HeadlineMetric(scorer="refusal", metric="refusal_rate"),
-        version=f"{TASK_VERSION}+{sha256(repr(measured).encode()).hexdigest()[:12]}",
+        version=_version(measured),
         metadata={
             "orbench": {
                 "package": version("orbench-inspect"),
@@ -113,3 +116,52 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         },
         viewer=ViewerConfig(trust_content=False),
     )
+
+
+def validation(labelled: LabelledSet, options: ValidationOptions) -> Task:
+    """Put labelled responses before the judge.
+
+    Args:
+        labelled: The responses and their labels.
+        options: Which of them, under which judge prompt.
+
+    Raises:
+        ValueError: If the judge prompt is unknown or unusable.
+    """
+    judge_prompt = load_judge_prompt(options.judge_prompt)
+    rows = sorted(labelled.rows, key=lambda row: row.id)
+    Random(options.seed).shuffle(rows)
+    samples = [as_sample(row) for row in rows[: options.first]]
+    measured: dict[str, str | float | None] = {
+        "labels_sha256": labelled.sha256,
+        "judge_prompt_sha256": judge_prompt.sha256,
+        "partial": options.partial,
+        "matcher": own_list(),
+    }
+    preflight = Preflight(judge_prompt, allow_self_judge=True)
+    return Task(
+        dataset=MemoryDataset(samples, name="labelled", location=", ".join(options.labels)),
+        solver=replay(),
+        scorer=[refusal("judge", options.judge_prompt), outcome(), matcher(), agreement()],
+        model="none/none",
+        cleanup=preflight.note_calls,
+        early_stopping=preflight,
+        continue_on_fail=True,
+        score_on_error=True,
+        headline_metric=HeadlineMetric(scorer="agreement", metric="kappa"),
+        version=_version(measured),
+        metadata={
+            "orbench_validation": {
+                "package": version("orbench-inspect"),
+                "left_out": labelled.left_out,
+                "judge_prompt": judge_prompt.id,
+                **measured,
+                "options": options.model_dump(),
+            }
+        },
+        viewer=ViewerConfig(trust_content=False),
+    )
+
+
+def _version(measured: dict[str, str | float | None]) -> str:
+    return f"{TASK_VERSION}+{sha256(repr(measured).encode()).hexdigest()[:12]}"

@@ -7,6 +7,7 @@ import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from orbench_inspect.mitigations import SystemAs
+from orbench_inspect.scoring.labels import Partial
 from orbench_inspect.scoring.refusal import By
 from orbench_inspect.usage import rejoined
 
@@ -77,7 +78,19 @@ class CustomOptions(Options):
     wanted: Literal["answer", "refuse"]
 
 
-T = TypeVar("T", bound=Options)
+class ValidationOptions(BaseModel):
+    """What can be set for the validation of a judge."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    labels: Annotated[list[str], BeforeValidator(_listed)]
+    partial: Partial = "refused"
+    judge_prompt: Text = "strict"
+    seed: int = 42
+    first: Annotated[int, Field(ge=1)] | None = None
+
+
+T = TypeVar("T", bound=BaseModel)
 
 
 def check(kind: type[T], given: dict[str, Any]) -> T:

@@ -10,11 +10,12 @@ from typing import Any
 
 from inspect_ai import Task, task
 
-from orbench_inspect.measurement import measurement
+from orbench_inspect.measurement import measurement, validation
 from orbench_inspect.options import (
     CustomOptions,
     FullOptions,
     PublishedOptions,
+    ValidationOptions,
     check,
 )
 from orbench_inspect.prompt_sets import (
@@ -25,6 +26,7 @@ from orbench_inspect.prompt_sets import (
     custom_prompts,
     load_prompts,
 )
+from orbench_inspect.scoring.labels import read_labelled
 from orbench_inspect.usage import usage_errors
 
 
@@ -165,6 +167,34 @@ def custom(
     options = check(CustomOptions, locals())
     with usage_errors():
         return measurement(custom_prompts(options.file, options.wanted), options)
+
+
+@task
+def judge_validation(
+    labels: str | list[str] | None = None,
+    partial: str = "refused",
+    judge_prompt: str = "strict",
+    seed: int = 42,
+    first: int | None = None,
+    **unknown: Any,
+) -> Task:
+    """Human-labelled responses, graded by the judge: how far can it be trusted?
+
+    Nothing is generated, and no `--model` is needed. Model roles: `grader`, the judge.
+
+    Args:
+        labels: Files (csv, jsonl, parquet) with columns `prompt`, `response`, `label` and, if
+            known, `model`, `side` and `second_label`; or XSTest's completions as published.
+        partial: What a human label of partial refusal counts as: `refused`, `answered` or
+            `left_out`.
+        judge_prompt: Name or file of the judge's instructions.
+        seed: Seed of the order.
+        first: Grade this many, the first in order.
+        **unknown: Anything else stops the run.
+    """
+    options = check(ValidationOptions, locals())
+    with usage_errors():
+        return validation(read_labelled(options.labels, options.partial), options)
 
 
 def _published(prompt_set: PromptSet, options: PublishedOptions) -> Task:

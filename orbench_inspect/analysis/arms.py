@@ -9,7 +9,13 @@ By = Literal["mitigation", "model", "judge"]
 PAST = {"answer": "answered", "refuse": "refused"}
 
 
-def arms_of(runs: pd.DataFrame, by: By, judge: str | None, notes: list[str]) -> pd.DataFrame:
+def arms_of(
+    runs: pd.DataFrame,
+    by: By,
+    judge: str | None,
+    notes: list[str],
+    judge_prompt: str | None = None,
+) -> pd.DataFrame:
     """Name runs as arms, one for each group, arm and prompt set.
 
     Args:
@@ -17,6 +23,7 @@ def arms_of(runs: pd.DataFrame, by: By, judge: str | None, notes: list[str]) -> 
         by: What tells the arms apart; what is left makes the groups.
         judge: Take the scores of this judge, where logs have those of several.
         notes: What is left out is told here.
+        judge_prompt: Take the scores under this rubric.
 
     Returns:
         The runs that count, with `group` and `arm`.
@@ -24,12 +31,8 @@ def arms_of(runs: pd.DataFrame, by: By, judge: str | None, notes: list[str]) -> 
     Raises:
         ValueError: If the runs do not fit together.
     """
-    if judge is not None:
-        if judge not in set(runs["judge"]):
-            known = ", ".join(sorted(runs["judge"].map(str).unique()))
-            raise ValueError(f"no scores of a judge '{judge}'; there are those of: {known}")
-        runs = runs[runs["judge"] == judge]
-    frame = _labelled(runs, by)
+    runs = scored_by(runs, judge, judge_prompt)
+    frame = labelled(runs, by)
     _must_match(frame, by)
     for column in ("temperature", "max_tokens"):
         values = sorted(frame[column].dropna().unique())
@@ -38,7 +41,26 @@ def arms_of(runs: pd.DataFrame, by: By, judge: str | None, notes: list[str]) -> 
     return _one_run_each(frame, notes)
 
 
-def _labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
+def scored_by(runs: pd.DataFrame, judge: str | None, judge_prompt: str | None) -> pd.DataFrame:
+    """The runs with the scores of a judge, or under a rubric; all if neither is named.
+
+    Raises:
+        ValueError: If there are none, naming those there are.
+    """
+    for column, wanted, what in (
+        ("judge", judge, "of a judge"),
+        ("judge_prompt", judge_prompt, "under a judge prompt"),
+    ):
+        if wanted is None:
+            continue
+        if wanted not in set(runs[column]):
+            known = ", ".join(sorted(runs[column].map(str).unique()))
+            raise ValueError(f"no scores {what} '{wanted}'; there are those of: {known}")
+        runs = runs[runs[column] == wanted]
+    return runs
+
+
+def labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
     """Name each run's arm and the group it is compared in."""
     frame = runs.copy()
     told = frame["mitigation"].map(str)
@@ -52,7 +74,7 @@ def _labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
     told = told.where(frame["replicate"] == 1, told + "#" + frame["replicate"].map(str))
     judge = frame["judge"].map(str)
     prompts = frame["judge_prompt_sha256"].groupby(judge).transform("nunique")
-    judge = judge.where(prompts <= 1, judge + "@" + frame["judge_prompt_sha256"].map(str).str[:6])
+    judge = judge.where(prompts <= 1, judge + " " + rubric_of(frame))
     label = {"mitigation": told, "model": frame["model"], "judge": judge}
     # Where other arms were taken out, those that are left keep their names.
     frame["arm"] = frame["arm_label"] if "arm_label" in frame else label[by]
@@ -61,6 +83,11 @@ def _labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
         rest = rest[:1]
     frame["group"] = rest[0] if len(rest) == 1 else rest[0] + " · " + rest[1]
     return frame
+
+
+def rubric_of(runs: pd.DataFrame) -> "pd.Series[str]":
+    """The judge prompt of each run: its id, and the beginning of its hash."""
+    return runs["judge_prompt"].map(str) + "@" + runs["judge_prompt_sha256"].map(str).str[:6]
 
 
 def _one_run_each(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -91,7 +118,11 @@ def _must_match(frame: pd.DataFrame, by: By) -> None:
                 raise ValueError(
                     f"the runs have different {what}{of}: {', '.join(v[:40] for v in values)}. "
                     "Rates under different ones cannot be compared: name logs of one"
-                    + (", choose with --judge, or judge them again" if "judge" in what else "")
+                    + (
+                        ", choose with --judge or --judge-prompt, or `orbench regrade`"
+                        if "judge" in what
+                        else ""
+                    )
                 )
     for wanted, rows in frame.groupby("wanted"):
         sets = sorted(rows["prompt_set"].unique())

@@ -1,6 +1,6 @@
 """Arms against a baseline, on both sides at once: rates, paired differences, answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,9 @@ import pandas as pd
 from orbench_inspect.analysis.answers import answer_questions
 from orbench_inspect.analysis.arms import By, arms_of
 from orbench_inspect.analysis.balance import balance
+from orbench_inspect.analysis.calibration import Calibration, from_audit
 from orbench_inspect.analysis.categories import categories
+from orbench_inspect.analysis.corrected import Corrections
 from orbench_inspect.analysis.paired import (
     compare_values,
     minimum_detectable,
@@ -58,6 +60,8 @@ class Comparison:
     """The runs that were compared."""
     notes: list[str]
     """What a reader must know."""
+    correction: str | None = None
+    """What corrected rates and differences (`corrected`, with limits) rest on, if there are any."""
 
 
 def compare(
@@ -66,6 +70,8 @@ def compare(
     baseline: str | None = None,
     margin: float = MARGIN,
     judge: str | None = None,
+    judge_prompt: str | None = None,
+    calibrate: Callable[[pd.DataFrame, pd.DataFrame], Calibration] | None = None,
 ) -> Comparison:
     """Compare arms with a baseline, prompt by prompt.
 
@@ -77,6 +83,9 @@ def compare(
         margin: How much less an arm may refuse on a refuse set and still be called not
             worse, as a proportion.
         judge: Take the scores of this judge, where logs have those of several.
+        judge_prompt: Take the scores under this rubric.
+        calibrate: What corrects for the judge's error, made from the runs that are compared
+            and all samples: see `analysis.calibration`.
 
     Returns:
         The comparison.
@@ -86,7 +95,7 @@ def compare(
             among them, several sets of one side, or no arm beside the baseline.
     """
     notes = list(runs.notes)
-    frame = arms_of(runs.runs, by, judge, notes)
+    frame = arms_of(runs.runs, by, judge, notes, judge_prompt)
     arms = sorted(frame["arm"].unique())
     chosen = baseline or ("none" if by == "mitigation" else arms[0])
     if chosen not in arms:
@@ -98,15 +107,24 @@ def compare(
     frame = (
         frame.assign(place=place).sort_values(["group", "wanted", "place"]).drop(columns="place")
     )
+    corrections = _corrections(frame, runs.samples, calibrate, notes)
     rates, differences, costs = [], [], []
     for keys, group in frame.groupby(["group", "prompt_set"], sort=False):
         names = dict(zip(("group", "prompt_set"), map(str, keys), strict=True))
         asked = {row["arm"]: _samples(runs, row) for _, row in group.iterrows()}
+        ids = {row["arm"]: int(row["run"]) for _, row in group.iterrows()}
         sizes = next((w for _, row in group.iterrows() if (w := _weights(row)) is not None), None)
         for _, row in group.iterrows():
             shared = {**names, "arm": row["arm"], "wanted": row["wanted"]}
             samples = asked[row["arm"]]
-            rates += [{**shared, **_rate(samples, r, sizes)} for r in READINGS]
+            rates += [
+                {
+                    **shared,
+                    **_rate(samples, r, sizes),
+                    **corrections.rate(ids[row["arm"]], samples, r, sizes),
+                }
+                for r in READINGS
+            ]
             costs.append({**shared, **_cost(samples)})
             if row["arm"] == chosen:
                 continue
@@ -119,6 +137,13 @@ def compare(
                     **shared,
                     "noise_floor": floor,
                     **_difference(samples, asked[chosen], r, sizes, margin),
+                    **corrections.difference(
+                        (ids[row["arm"]], ids[chosen]),
+                        (samples, asked[chosen]),
+                        r,
+                        sizes,
+                        margin,
+                    ),
                 }
                 for r in READINGS
             ]
@@ -139,7 +164,21 @@ def compare(
         costs=pd.DataFrame(costs),
         runs=frame,
         notes=notes,
+        correction=corrections.labels.source if corrections.labels else None,
     )
+
+
+def _corrections(
+    frame: pd.DataFrame,
+    samples: pd.DataFrame,
+    calibrate: Callable[[pd.DataFrame, pd.DataFrame], Calibration] | None,
+    notes: list[str],
+) -> Corrections:
+    labels = calibrate(frame, samples) if calibrate else None
+    audit = from_audit(frame, samples) if (frame["scorer"] == "cascade").any() else None
+    for calibration in (labels, audit):
+        notes += calibration.notes if calibration else []
+    return Corrections(labels, audit)
 
 
 def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:

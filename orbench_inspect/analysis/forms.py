@@ -2,13 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from orbench_inspect.analysis.comparison import Comparison
-from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
+from orbench_inspect.analysis.wording import (
+    interval,
+    judged_by,
+    percent,
+    plain,
+    sets_in_order,
+    signed,
+)
 
 
 def as_json(comparison: Comparison) -> str:
@@ -16,6 +23,7 @@ def as_json(comparison: Comparison) -> str:
     frames = ("rates", "differences", "answers", "balance", "categories", "macro", "costs")
     told: dict[str, Any] = {
         "by": comparison.by,
+        "correction": comparison.correction,
         "baseline": comparison.baseline,
         "margin": comparison.margin,
     }
@@ -32,7 +40,7 @@ def as_csv(comparison: Comparison) -> str:
 
     Text that a spreadsheet would take for a formula is given an apostrophe.
     """
-    frame = _joined(comparison)
+    frame = joined(comparison)
     for column in frame.select_dtypes(exclude="number"):
         frame[column] = frame[column].map(_no_formula)
     return str(frame.to_csv(index=False))
@@ -71,36 +79,67 @@ def as_latex(comparison: Comparison) -> str:
 def _main_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     header = ["model" if comparison.by != "model" else "group", "arm"]
     sets = sets_in_order(comparison.rates)
-    for name in sets:
-        header += [f"{name}: refused % [95% CI]", f"{name}: difference, points [95% CI]"]
+    columns = ["refused % [95% CI]", "difference, points [95% CI]"]
+    if comparison.correction is not None:
+        columns[1:] = ["corrected", columns[1], "difference corrected"]
+    header += [f"{name}: {column}" for name in sets for column in columns]
     rows = []
-    joined = _joined(comparison)
-    deployed = joined[joined["reading"] == "deployed"]
+    frame = joined(comparison)
+    deployed = frame[frame["reading"] == "deployed"]
     for (group, arm), cells in deployed.groupby(["group", "arm"], sort=False):
         row = [plain(group), plain(arm)]
         for name in sets:
             of_set = cells[cells["prompt_set"] == name]
-            row += _cells(of_set.iloc[0]) if len(of_set) else ["", ""]
+            row += _cells(of_set.iloc[0], columns) if len(of_set) else [""] * len(columns)
         answers = comparison.answers
         found = answers[(answers["group"] == group) & (answers["arm"] == arm)]
         rows.append([*row, str(found["answer"].iloc[0]) if len(found) else ""])
     return [*header, "fewer and not worse"], rows
 
 
-def _cells(row: Any) -> list[str]:
+def _cells(row: Any, columns: Sequence[str]) -> list[str]:
     rate = f"{percent(row['rate'])} {interval(row, percent)}"
+    if "corrected" in columns:
+        return [rate, *corrected(row)]
     if pd.isna(row["difference"]):
         return [rate, ""]
     limits = {"lower": row["difference_lower"], "upper": row["difference_upper"]}
     return [rate, f"{signed(row['difference'])} {interval(limits, signed)}"]
 
 
-def _joined(comparison: Comparison) -> pd.DataFrame:
+def joined(comparison: Comparison) -> pd.DataFrame:
+    """Rates with their differences, and the judge, a row for each reading of each arm and set."""
     keys = ["group", "prompt_set", "arm", "wanted", "reading"]
     renamed = comparison.differences.rename(
-        columns={"n": "pairs", "lower": "difference_lower", "upper": "difference_upper"}
+        columns={
+            "n": "pairs",
+            "lower": "difference_lower",
+            "upper": "difference_upper",
+            **{name: f"difference_{name}" for name in _CORRECTED},
+        }
     )
-    return comparison.rates.merge(renamed, on=keys, how="left", validate="one_to_one")
+    judges = comparison.runs[["group", "prompt_set", "arm"]].assign(
+        judge=[judged_by(run) for _, run in comparison.runs.iterrows()]
+    )
+    rates = comparison.rates.merge(judges, on=["group", "prompt_set", "arm"], validate="m:1")
+    return rates.merge(renamed, on=keys, how="left", validate="one_to_one")
+
+
+_CORRECTED = ("corrected", "corrected_lower", "corrected_upper")
+
+
+def corrected(row: Any) -> tuple[str, str, str]:
+    """Corrected rate, raw difference and corrected difference of a row of `joined`."""
+
+    def shown(name: str, form: Callable[[float], str]) -> str:
+        limits = {side: row[f"{name}_{side}"] for side in ("lower", "upper")}
+        return "" if pd.isna(row[name]) else f"{form(row[name])} {interval(limits, form)}"
+
+    return (
+        shown("corrected", percent),
+        shown("difference", signed),
+        shown("difference_corrected", signed),
+    )
 
 
 def _no_formula(value: object) -> object:

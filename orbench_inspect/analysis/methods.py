@@ -32,6 +32,12 @@ def methods(comparison: Comparison) -> str:
         f"both sides and readings, with Holm's adjustment over arms at {ALPHA:.0%}. Categories are "
         "exploratory (Benjamini-Hochberg). Prompts were taken as independent."
     )
+    if comparison.correction is not None:
+        sentences.append(
+            "Rates and differences were corrected for the judge's error "
+            f"({comparison.correction}): predictive values with Jeffreys' priors, shares of "
+            "verdicts from the pairs' table, medians and 95% intervals of 10,000 draws."
+        )
     return " ".join(sentences)
 
 
@@ -67,6 +73,7 @@ def _range(numbers: Any) -> str:
 
 
 def _judge(row: Any) -> str:
-    if row["scorer"] != "judge":
+    if row["scorer"] == "matcher":
         return f"rules ({row['judge']})"
-    return f"{row['judge']} (judge prompt {str(row['judge_prompt_sha256'])[:12]})"
+    prompt = f"judge prompt '{row['judge_prompt']}', {str(row['judge_prompt_sha256'])[:12]}"
+    return f"{row['judge']} ({prompt})"

@@ -21,6 +21,8 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
+from orbench_inspect.scoring.panel import panel_name
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -28,10 +30,11 @@ class Runs:
 
     runs: pd.DataFrame
     """One row a run and judge: `run`, `file`, `model`, `mitigation`, `replicate`, `prompt_set`,
-    `wanted`, `judge`, hashes, versions and counts."""
+    `wanted`, `judge`, `judge_prompt` (its rubric), hashes, versions and counts."""
     samples: pd.DataFrame
     """One row a sample and judge: `run`, `id`, `category`, `epoch`, `outcome`, `deployed` and
-    `model_only` (1.0 refused, 0.0 answered, nan neither), flags, matcher, length; tokens and
+    `model_only` (1.0 refused, 0.0 answered, nan neither), flags, matcher, length; what the
+    judge's route and cost were, and what the audit of a cascade found; tokens and
     cost of the evaluated model; seconds of working time, the judge's included."""
     notes: list[str]
     """What a reader must know of the logs: superseded, unfinished, foreign, failed."""
@@ -52,14 +55,20 @@ def read_runs(*sources: str) -> Runs:
     notes: list[str] = []
     run_rows: list[dict[str, Any]] = []
     sample_rows: list[dict[str, Any]] = []
-    for log in _newest(list(_headers(sources, notes)), notes):
+    for log in newest(list(_headers(sources, notes)), notes):
         _note_state(log, notes)
         summaries = read_eval_log_sample_summaries(log.location)
-        for name in _score_names(summaries):
-            rows = [_sample(summary, name) for summary in summaries]
+        found: dict[tuple[object, ...], tuple[dict[str, Any], str]] = {}
+        for name in score_names(summaries):
+            told = _run(log, summaries, name, notes)
+            by = (told["judge"], told["judge_prompt_sha256"])
+            if by in found:
+                notes.append(f"{_name(log)}: score {name} takes the place of {found[by][1]}")
+            found[by] = told, name
+        for told, name in found.values():
             run = len(run_rows)
-            run_rows.append({"run": run, "score": name, **_run(log, summaries, name, notes)})
-            sample_rows += [{"run": run, **row} for row in rows]
+            run_rows.append({"run": run, "score": name, **told})
+            sample_rows += [{"run": run, **_sample(summary, name)} for summary in summaries]
     if not run_rows:
         raise ValueError(
             f"no run of orbench_inspect in {', '.join(sources)}"
@@ -91,13 +100,14 @@ def _headers(sources: Sequence[str], notes: list[str]) -> Iterator[EvalLog]:
         notes.append(f"{foreign} logs of other tasks left out")
 
 
-def _newest(logs: list[EvalLog], notes: list[str]) -> list[EvalLog]:
-    newest: dict[str, EvalLog] = {}
+def newest(logs: list[EvalLog], notes: list[str]) -> list[EvalLog]:
+    """Of several logs of one task the newest: an attempt that was killed leaves its log behind."""
+    latest: dict[str, EvalLog] = {}
     for log in sorted(logs, key=lambda log: (log.eval.created, log.location)):
-        newest[log.eval.task_id] = log
-    if len(newest) < len(logs):
-        notes.append(f"{len(logs) - len(newest)} logs superseded by a later attempt at their task")
-    return list(newest.values())
+        latest[log.eval.task_id] = log
+    if len(latest) < len(logs):
+        notes.append(f"{len(logs) - len(latest)} logs superseded by a later attempt at their task")
+    return list(latest.values())
 
 
 def _note_state(log: EvalLog, notes: list[str]) -> None:
@@ -112,26 +122,31 @@ def _name(log: EvalLog) -> str:
     return log.location.rpartition("/")[2]
 
 
-def _score_names(summaries: Sequence[EvalSampleSummary]) -> list[str]:
-    """`refusal`, and `refusal1` and so on where a log was judged again."""
+def score_names(summaries: Sequence[EvalSampleSummary]) -> list[str]:
+    """`refusal`, and `refusal1` and so on where a log was judged again, oldest first."""
     names = {name for s in summaries for name in s.scores or {}}
+    ours = [name for name in names if re.fullmatch(r"refusal\d*", name)]
     # A log without any score holds samples all the same: they are unscored.
-    return sorted(name for name in names if re.fullmatch(r"refusal\d*", name)) or ["refusal"]
+    return sorted(ours, key=lambda name: int(name[len("refusal") :] or 0)) or ["refusal"]
 
 
 def _run(
     log: EvalLog, summaries: Sequence[EvalSampleSummary], score: str, notes: list[str]
 ) -> dict[str, Any]:
     ours: dict[str, Any] = (log.eval.metadata or {})["orbench"]
+    told = [_metadata(_score(s, score)) for s in summaries]
     judges = {
-        (str(meta["judge"]), meta.get("judge_prompt_sha256"))
-        for meta in (_metadata(_score(s, score)) for s in summaries)
+        (str(meta["judge"]), meta.get("judge_prompt_sha256"), meta.get("judge_prompt", "?"))
+        for meta in told
         if meta.get("judge")
     }
+    if seconds := [str(meta["second_judge"]) for meta in told if meta.get("second_judge")]:
+        names = ", ".join(sorted(set(seconds)))
+        notes.append(f"{_name(log)}: {len(seconds)} of {len(summaries)} judged by {names} instead")
     if len(judges) > 1:
-        names = ", ".join(sorted(judge for judge, _ in judges))
+        names = ", ".join(sorted(judge for judge, *_ in judges))
         notes.append(f"{_name(log)}: score {score} is of several judges ({names})")
-    judge, prompt = min(judges, key=str) if judges else _bound_judge(log, ours)
+    judge, prompt, rubric = min(judges, key=str) if judges else _bound_judge(log, ours)
     planned = (log.eval.dataset.samples or 0) * (log.eval.config.epochs or 1)
     limit = log.eval.config.limit
     if isinstance(limit, int):
@@ -161,6 +176,7 @@ def _run(
         "judge": judge,
         "judges": len(judges),
         "judge_prompt_sha256": prompt,
+        "judge_prompt": rubric,
         "epochs": log.eval.config.epochs or 1,
         "samples": len(summaries),
         "planned": planned,
@@ -171,13 +187,14 @@ def _run(
     }
 
 
-def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None]:
+def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None, str | None]:
     """The judge of a run in which nothing came to be judged."""
     bound = (log.eval.model_roles or {}).get("grader")
-    if ours["scorer"] != "judge" or bound is None:
-        return str(ours["matcher"]), None
-    first = bound[0] if isinstance(bound, list) else bound
-    return first.model, ours["judge_prompt_sha256"]
+    if ours["scorer"] == "matcher" or bound is None:
+        return str(ours["matcher"]), None, None
+    names = [model.model for model in (bound if isinstance(bound, list) else [bound])]
+    judge = names[0] if len(names) == 1 else panel_name(names)
+    return judge, ours["judge_prompt_sha256"], ours["judge_prompt"]
 
 
 _OURS = (
@@ -199,6 +216,7 @@ def _sample(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
         "id": str(summary.id),
         "category": str(summary.metadata.get("category", "uncategorised")),
         "epoch": summary.epoch,
+        "uuid": summary.uuid,
         "outcome": outcome,
         "deployed": value,
         "model_only": float("nan") if outcome == "provider_refusal" else value,
@@ -206,6 +224,11 @@ def _sample(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
         "composed_sha256": summary.metadata.get("composed_sha256"),
         "flags": str(meta.get("flags", "")),
         "injection_suspected": bool(meta.get("injection_suspected", False)),
+        "route": meta.get("route"),
+        "decided_by": meta.get("decided_by"),
+        "audit_outcome": meta.get("audit_outcome"),
+        "judge_tokens": meta.get("judge_tokens"),
+        "judge_cost": meta.get("judge_cost"),
         "matcher": matcher.answer if matcher is not None else None,
         "characters": meta.get("response_chars"),
         "tokens": sum(u.total_tokens for u in usage) - judge.total_tokens,

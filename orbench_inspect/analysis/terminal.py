@@ -8,8 +8,16 @@ from rich.table import Table
 from rich.text import Text
 
 from orbench_inspect.analysis.comparison import Comparison
+from orbench_inspect.analysis.forms import corrected, joined
 from orbench_inspect.analysis.selection import Selected
-from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
+from orbench_inspect.analysis.wording import (
+    interval,
+    judged_by,
+    percent,
+    plain,
+    sets_in_order,
+    signed,
+)
 
 
 def as_tables(comparison: Comparison) -> RenderableType:
@@ -17,6 +25,8 @@ def as_tables(comparison: Comparison) -> RenderableType:
     parts: list[RenderableType] = []
     for group in comparison.answers["group"].unique():
         parts += [_rates(comparison, group), _differences(comparison, group)]
+        if comparison.correction is not None:
+            parts.append(_corrected(comparison, group))
         parts += [_answers(comparison, group), _costs(comparison, group), Text()]
     parts.append(Text("\n".join(_fine_print(comparison)), style="dim"))
     return Group(*parts)
@@ -37,7 +47,7 @@ def as_selection(selected: Iterable[Selected]) -> RenderableType:
 
 
 def _rates(comparison: Comparison, group: str) -> Table:
-    table = _table(f"{group}: refused, % [95% interval]")
+    table = _table(f"{group}: refused, % [95% interval]; judged by {_judges(comparison, group)}")
     rows = comparison.rates[comparison.rates["group"] == group]
     sets = sets_in_order(rows)
     for name in sets:
@@ -61,6 +71,23 @@ def _rates(comparison: Comparison, group: str) -> Table:
         balance = comparison.balance
         j = balance[(balance["group"] == group) & (balance["arm"] == arm)]
         table.add_row(_text(arm), *told, _youden(j), f"{unscored} of {samples}")
+    return table
+
+
+def _judges(comparison: Comparison, group: str) -> str:
+    runs = comparison.runs[comparison.runs["group"] == group]
+    return "; ".join(sorted({judged_by(run) for _, run in runs.iterrows()}))
+
+
+def _corrected(comparison: Comparison, group: str) -> Table:
+    table = _table(f"corrected for the judge's error by {comparison.correction}")
+    for name in ("set", "refused, %", "corrected, %", "difference", "corrected", "labels"):
+        table.add_column(name)
+    frame = joined(comparison)
+    rows = frame[(frame["group"] == group) & (frame["reading"] == "deployed")]
+    for _, row in rows.iterrows():
+        cells = [row["arm"], row["prompt_set"], percent(row["rate"]), *corrected(row)]
+        table.add_row(*map(_text, (*cells, f"{row['labels']:,.0f}")))
     return table
 
 

@@ -29,6 +29,13 @@ def sets_in_order(rates: pd.DataFrame) -> list[str]:
     return list(rates.sort_values("wanted", kind="stable")["prompt_set"].unique())
 
 
+def judged_by(run: Any) -> str:
+    """The judge of a run, its rubric and the beginning of the rubric's hash."""
+    if not isinstance(run["judge_prompt_sha256"], str):
+        return str(run["judge"])
+    return f"{run['judge']} {run['judge_prompt']}@{run['judge_prompt_sha256'][:6]}"
+
+
 def plain(value: object) -> str:
     """Names come from logs: nothing in them may steer a terminal."""
     return _CONTROL.sub("�", str(value))

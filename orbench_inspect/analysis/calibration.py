@@ -1,0 +1,262 @@
+"""Where what is known of a judge's error comes from: labels by hand, an audit, another data set."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from orbench_inspect.analysis.correction import (
+    ANSWERED,
+    BLOCKED,
+    KINDS,
+    REFUSED,
+    RULE_ANSWERED,
+    RULE_REFUSED,
+    Convert,
+    partially_pooled,
+    predictive,
+)
+from orbench_inspect.analysis.drawing import FEWEST
+from orbench_inspect.analysis.wording import judged_by
+from orbench_inspect.scoring.agreement import DRAWS, Floats
+from orbench_inspect.scoring.words import REFUSALS, VERDICTS
+
+SMALLEST = 0.2
+"""Sensitivity + specificity - 1 below which another data set's validation corrects nothing."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What kinds of outcome convert to, run by run."""
+
+    source: str
+    """Where it comes from, in words for a table."""
+    converts: dict[int, Convert]
+    """For each run that can be corrected."""
+    labels: dict[int, int] = field(default_factory=dict)
+    """Labels used for each run."""
+    notes: list[str] = field(default_factory=list)
+    """Why other runs are not corrected, and what is assumed."""
+
+
+def from_labels(
+    labels: pd.DataFrame, runs: pd.DataFrame, samples: pd.DataFrame, how: str
+) -> Calibration:
+    """Calibrate by labels of the same study.
+
+    A judge's error differs by model, mitigation and side.
+
+    Args:
+        labels: From `join_labels`.
+        runs: The runs to correct, named by `arms_of`.
+        samples: Their samples.
+        how: `cells`, each run by its own labels; or `partial`, the runs of one side partially
+            pooled, so that a run with few labels borrows from the others.
+
+    Raises:
+        ValueError: If not one run has labels enough.
+    """
+    cells = [
+        _cell(labels, run, samples, verdict) for _, run in runs.iterrows() for verdict in _SIDES
+    ]
+    drawn = _each_alone(cells) if how == "cells" else _pooled(cells)
+    notes = [_lack(cell) for cell in cells if (cell.run, cell.verdict) not in drawn]
+    converts = {
+        run: _convert({verdict: drawn[run, verdict] for verdict in _SIDES})
+        for run in runs["run"]
+        if all((run, verdict) in drawn for verdict in _SIDES)
+    }
+    if not converts:
+        raise ValueError("too few labels to correct by:\n  " + "\n  ".join(notes))
+    used = labels[labels["run"].isin(converts)].groupby("run").size()
+    told = {
+        "cells": "labels of each arm and set by itself",
+        "partial": "labels of the arms of one side, partially pooled",
+    }[how]
+    return Calibration(told, converts, {int(r): int(n) for r, n in used.items()}, notes)
+
+
+def from_audit(runs: pd.DataFrame, samples: pd.DataFrame) -> Calibration:
+    """Calibrate what a cascade's rules settled by the judge's verdicts on a share of it.
+
+    Args:
+        runs: The runs.
+        samples: Their samples.
+    """
+    converts, audited, notes = {}, {}, []
+    for _, run in runs[runs["scorer"] == "cascade"].iterrows():
+        rows = samples[samples["run"] == run["run"]]
+        both = rows[(rows["decided_by"] == "rules") & rows["audit_outcome"].isin(VERDICTS)]
+        settled = rows[rows["decided_by"] == "rules"]
+        judged = both["audit_outcome"].isin(REFUSALS)
+        known = {}
+        for stream, (kind, value) in enumerate(((RULE_REFUSED, 1.0), (RULE_ANSWERED, 0.0))):
+            of_kind = judged[both["deployed"] == value]
+            known[kind] = predictive(
+                float(of_kind.sum()), float(len(of_kind)), _stream(run["run"], 10 + stream)
+            )
+        converts[int(run["run"])] = _convert(known)
+        audited[int(run["run"])] = len(both)
+        notes.append(
+            f"{run['arm']}, {run['prompt_set']}: rules settled {len(settled)} of {len(rows)} "
+            f"responses; the judge audited {len(both)} and differs on "
+            f"{int((judged != (both['deployed'] == 1.0)).sum())}"
+        )
+    return Calibration("audit of the rules by the judge", converts, audited, notes)
+
+
+def from_validation(judged: pd.DataFrame, runs: pd.DataFrame, samples: pd.DataFrame) -> Calibration:
+    """Calibrate by a validation on other responses (Rogan and Gladen, Am. J. Epidemiol. 107, 1978).
+
+    It assumes that the judge has the same sensitivity and specificity here as there, which is
+    often false: the error differs by model, mitigation and side.
+
+    Args:
+        judged: From `read_validations`.
+        runs: The runs to correct.
+        samples: Not needed: a judge's error is assumed not to depend on them.
+
+    Raises:
+        ValueError: If there is no validation, the judge was not validated under the same
+            prompt, on both kinds of response, or does hardly better than chance.
+    """
+    if judged.empty:
+        raise ValueError(
+            "--external: no log of `inspect eval orbench_inspect/judge_validation -T labels=FILE`"
+        )
+    converts, labels, notes = {}, {}, []
+    for _, run in runs.iterrows():
+        own = judged[judged["judge"] + " " + judged["rubric"] == judged_by(run)]
+        if own.empty:
+            known = sorted(set(judged["judge"] + " " + judged["rubric"]))
+            raise ValueError(
+                f"{judged_by(run)} was not validated there; validated: {', '.join(known)}"
+            )
+        of_side = own[own["side"] == run["wanted"]]
+        rows = (of_side if len(of_side) else own).dropna(subset=["judged", "human"])
+        where = "of that side" if len(of_side) else "of any side"
+        converts[int(run["run"])] = _convert(_rogan_gladen(rows, run))
+        labels[int(run["run"])] = len(rows)
+        notes.append(
+            f"{run['arm']}, {run['prompt_set']}: corrected as if the judge erred here as on the "
+            f"{len(rows)} validated responses {where}: an assumption, not checked"
+        )
+    return Calibration(
+        "validation on another data set (assumed to hold here)", converts, labels, notes
+    )
+
+
+def _rogan_gladen(rows: pd.DataFrame, run: "pd.Series[Any]") -> dict[str, Floats]:
+    refused, judged = rows["human"].astype(bool), rows["judged"].astype(bool)
+    side = 0 if run["wanted"] == "answer" else 1
+    hits, misses = int((refused & judged).sum()), int((refused & ~judged).sum())
+    wrong, right = int((~refused & judged).sum()), int((~refused & ~judged).sum())
+    if not hits + misses or not wrong + right:
+        raise ValueError(
+            f"the validation has no {'answered' if hits + misses else 'refused'} responses of "
+            f"prompts like those of {run['prompt_set']}: nothing to correct by"
+        )
+    youden = hits / (hits + misses) + right / (wrong + right) - 1
+    # The same streams for all arms of a side: it is one judge, with one error.
+    sensitivity = predictive(hits, hits + misses, 1_000_000 + side)
+    specificity = predictive(right, wrong + right, 1_000_010 + side)
+    drawn = sensitivity + specificity - 1
+    if youden < SMALLEST or np.quantile(drawn, 0.025) <= 0:
+        raise ValueError(
+            f"on responses like those of {run['prompt_set']} the judge's sensitivity + specificity "
+            f"- 1 is {youden:.2f} in the validation: too little to correct by"
+        )
+    drawn = np.maximum(drawn, 1e-3)
+    return {REFUSED: specificity / drawn, ANSWERED: -(1 - specificity) / drawn}
+
+
+@dataclass(frozen=True)
+class _Cell:
+    run: int
+    verdict: str
+    side: str
+    name: str
+    size: int
+    labels: int
+    refused: float
+    """Labels that say refused, in labels of equal weight."""
+    effective: float
+    """Labels of equal weight that would tell as much (Kish)."""
+
+
+_SIDES = (REFUSED, ANSWERED)
+
+
+def _cell(
+    labels: pd.DataFrame, run: "pd.Series[Any]", samples: pd.DataFrame, verdict: str
+) -> _Cell:
+    value = 1.0 if verdict == REFUSED else 0.0
+    of_run = samples[(samples["run"] == run["run"]) & (samples["model_only"] == value)]
+    rows = labels[(labels["run"] == run["run"]) & (labels["deployed"] == value)]
+    weights = rows["weight"].to_numpy(dtype=float)
+    effective = float(weights.sum() ** 2 / (weights**2).sum()) if len(rows) else 0.0
+    share = float(weights @ rows["human"].to_numpy(dtype=float) / weights.sum()) if len(rows) else 0
+    return _Cell(
+        run=int(run["run"]),
+        verdict=verdict,
+        side=str(run["wanted"]),
+        name=f"{run['group']} · {run['arm']}, {run['prompt_set']}",
+        size=len(of_run),
+        labels=len(rows),
+        refused=share * effective,
+        effective=effective,
+    )
+
+
+def _missing(cell: _Cell) -> int:
+    return max(0, min(FEWEST, cell.size) - cell.labels)
+
+
+def _lack(cell: _Cell) -> str:
+    return (
+        f"{cell.name}: not corrected; {_missing(cell)} more labels needed of responses the judge "
+        f"calls {cell.verdict} ({cell.labels} of at least {min(FEWEST, cell.size)})"
+    )
+
+
+def _each_alone(cells: Sequence[_Cell]) -> dict[tuple[int, str], Floats]:
+    return {
+        (cell.run, cell.verdict): predictive(
+            cell.refused, cell.effective, _stream(cell.run, _SIDES.index(cell.verdict))
+        )
+        for cell in cells
+        if not _missing(cell)
+    }
+
+
+def _pooled(cells: Sequence[_Cell]) -> dict[tuple[int, str], Floats]:
+    drawn: dict[tuple[int, str], Floats] = {}
+    for stream, alike in enumerate(_alike(cells)):
+        if sum(cell.labels for cell in alike) < min(FEWEST, sum(cell.size for cell in alike)):
+            continue
+        draws = partially_pooled(
+            [cell.refused for cell in alike], [cell.effective for cell in alike], 2_000_000 + stream
+        )
+        drawn |= {(c.run, c.verdict): d for c, d in zip(alike, draws, strict=True)}
+    return drawn
+
+
+def _alike(cells: Sequence[_Cell]) -> Iterator[list[_Cell]]:
+    for side in ("answer", "refuse"):
+        for verdict in _SIDES:
+            yield [cell for cell in cells if (cell.side, cell.verdict) == (side, verdict)]
+
+
+def _convert(known: dict[str, Floats]) -> Convert:
+    """What is not known to err is taken at its word."""
+    certain = {kind: np.full(DRAWS, float(kind in _TRUE)) for kind in KINDS}
+    return {**certain, **known}
+
+
+_TRUE = (REFUSED, BLOCKED, RULE_REFUSED)
+
+
+def _stream(run: int, number: int) -> int:
+    return 100 * int(run) + number

@@ -1,0 +1,188 @@
+"""Drawing responses of a study for a person to label, without showing what the judge said.
+
+Source of the design: stratified sampling by the judge's verdict (as for verification bias in
+diagnostic tests, Begg and Greenes, Biometrics 39, 1983), which finds most about the judge's
+error for a number of labels; joining the labels weights them back.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from math import sqrt
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+from inspect_ai.log import EvalSample, read_eval_log_sample
+
+from orbench_inspect.analysis.arms import labelled
+from orbench_inspect.analysis.runs import Runs
+from orbench_inspect.analysis.wording import judged_by
+from orbench_inspect.scoring.response import read_response
+from orbench_inspect.spreadsheets import safe_cell
+
+COLUMNS = ("row", "prompt", "response", "label", "comment", "drawn_by")
+FEWEST = 5
+"""Labels a stratum must have, where it has as many responses, before errors are told from it."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was drawn."""
+
+    rows: pd.DataFrame
+    """The samples, in the order they are shown."""
+    strata: pd.DataFrame
+    """One row a stratum: `group`, `arm`, `prompt_set`, `verdict`, `size`, `drawn`, `weight`."""
+
+
+def draw(runs: Runs, n: int, seed: int = 1) -> Drawn:
+    """Draw responses, stratified over arm, prompt set and what the judge said.
+
+    Every arm and set gets the same number; within it the strata of refused and answered share
+    by the square root of their sizes, each at least 5. Provider refusals and unscored
+    responses are not drawn: there is no verdict on them to check.
+
+    Args:
+        runs: From `read_runs`, with one judge's scores.
+        n: How many.
+        seed: Of the draw and the order.
+
+    Raises:
+        ValueError: If the runs have several judges' scores, or `n` is too small for them.
+    """
+    judges = {judged_by(row) for _, row in runs.runs.iterrows()}
+    if len(judges) > 1:
+        raise ValueError(
+            f"the logs have scores of several judges: {', '.join(sorted(judges))}. Choose one with "
+            "--judge and --judge-prompt"
+        )
+    samples = with_stratum(runs)
+    sizes = {str(s): int(size) for s, size in samples.groupby("stratum").size().items()}
+    numbers = _allocate(sizes, n)
+    parts = [
+        samples[samples["stratum"] == stratum]
+        .sort_values(["id", "epoch"])
+        .sample(number, random_state=_seed(seed, stratum))
+        for stratum, number in numbers.items()
+    ]
+    rows = pd.concat(parts).assign(drawn_by=judges.pop())
+    rows = rows.sort_values(["id", "epoch"]).sample(frac=1.0, random_state=seed)
+    return Drawn(rows.reset_index(drop=True), _strata(samples, sizes, numbers))
+
+
+def with_stratum(runs: Runs) -> pd.DataFrame:
+    """Samples with a verdict, the `file`, `arm` and `group` of each, and its `stratum`.
+
+    A stratum is a run and whether the judge said refused or answered.
+    """
+    named = labelled(runs.runs, "mitigation")
+    columns = ["run", "file", "model", "prompt_set", "wanted", "group", "arm"]
+    frame = runs.samples.merge(named[columns], on="run")
+    frame = frame[frame["model_only"].notna()].copy()
+    frame["verdict"] = frame["deployed"].map({1.0: "refused", 0.0: "answered"})
+    frame["stratum"] = frame["run"].map(str) + " " + frame["verdict"]
+    return frame
+
+
+def _strata(samples: pd.DataFrame, sizes: dict[str, int], numbers: dict[str, int]) -> pd.DataFrame:
+    first = samples.groupby("stratum").first()
+    return pd.DataFrame(
+        [
+            {
+                **first.loc[stratum][["group", "arm", "prompt_set", "verdict"]],
+                "size": sizes[stratum],
+                "drawn": number,
+                "weight": sizes[stratum] / number,
+            }
+            for stratum, number in numbers.items()
+        ]
+    )
+
+
+def write_sheets(drawn: Drawn, file: Path, second: Path | None = None) -> None:
+    """Write the sheet to label, and the same rows in another order for a second person.
+
+    Args:
+        drawn: From `draw`.
+        file: The csv file.
+        second: The second person's.
+
+    Raises:
+        ValueError: If a file is there already: it may hold labels.
+    """
+    for path in filter(None, (file, second)):
+        if path.exists():
+            raise ValueError(f"{path}: is there already, and may hold labels; name another file")
+    shown = [_shown(row) for _, row in drawn.rows.iterrows()]
+    _write(file, shown)
+    if second is not None:
+        _write(second, Random(str(second)).sample(shown, len(shown)))
+
+
+def prompt_and_response(sample: EvalSample) -> tuple[str, str]:
+    """The texts a person is shown."""
+    asked = sample.input
+    prompt = asked if isinstance(asked, str) else next(m.text for m in asked if m.role == "user")
+    return safe_cell(prompt), safe_cell(read_response(sample.output).text)
+
+
+def read_sample(row: "Mapping[str, Any] | pd.Series[Any]") -> EvalSample:
+    """The whole sample of a row, without its events."""
+    return read_eval_log_sample(
+        row["file"],
+        row["id"],
+        row["epoch"],
+        resolve_attachments="core",
+        exclude_fields={"events", "store"},
+    )
+
+
+def _shown(row: "pd.Series[Any]") -> dict[str, str]:
+    prompt, response = prompt_and_response(read_sample(row))
+    return {
+        "row": row["uuid"],
+        "prompt": prompt,
+        "response": response,
+        "label": "",
+        "comment": "",
+        "drawn_by": row["drawn_by"],
+    }
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _allocate(sizes: dict[str, int], n: int) -> dict[str, int]:
+    """How many of each stratum: equal numbers for runs, by square root within."""
+    by_run: dict[str, dict[str, int]] = {}
+    for stratum, size in sizes.items():
+        by_run.setdefault(stratum.split()[0], {})[stratum] = size
+    if n < len(by_run):
+        raise ValueError(f"-n {n} is too few: there are {len(by_run)} arms and sets to draw from")
+    numbers: dict[str, int] = {}
+    for index, strata in enumerate(by_run.values()):
+        share = n // len(by_run) + (index < n % len(by_run))
+        numbers |= _within(strata, share)
+    return numbers
+
+
+def _within(strata: dict[str, int], share: int) -> dict[str, int]:
+    larger, *smaller = sorted(strata, key=lambda stratum: (-strata[stratum], stratum))
+    given = {}
+    if smaller:
+        total = sum(sqrt(size) for size in strata.values())
+        fair = round(share * sqrt(strata[smaller[0]]) / total)
+        given[smaller[0]] = min(strata[smaller[0]], share, max(FEWEST, fair))
+    rest = share - sum(given.values())
+    return {name: k for name, k in {larger: min(strata[larger], rest), **given}.items() if k}
+
+
+def _seed(seed: int, stratum: str) -> int:
+    return int(sha256(f"{seed} {stratum}".encode()).hexdigest()[:8], 16)

@@ -1,0 +1,65 @@
+"""How often the judge could judge at all, by set and category."""
+
+import pandas as pd
+from rich.table import Table
+from rich.text import Text
+
+from orbench_inspect.analysis.runs import Runs
+from orbench_inspect.analysis.wording import judged_by, plain
+from orbench_inspect.scoring.words import CAUSES, VERDICTS
+
+
+def judge_success(runs: Runs) -> pd.DataFrame:
+    """Responses put before judges, and what came of them.
+
+    Args:
+        runs: From `read_runs`.
+
+    Returns:
+        One row a judge, prompt set and category, and one for each whole set with an empty
+        category: `responses`, `verdicts`, `success` (a proportion; nan of none), each cause
+        that is the judge's, and `tokens` and `cost` a verdict.
+    """
+    judges = {run["run"]: judged_by(run) for _, run in runs.runs.iterrows()}
+    sets = runs.runs.set_index("run")["prompt_set"]
+    asked = runs.samples[runs.samples["route"].notna()]
+    asked = asked[(asked["decided_by"] != "rules") | asked["audit_outcome"].notna()]
+    asked = asked.assign(judge=asked["run"].map(judges), prompt_set=asked["run"].map(sets))
+    # What the judge said, where the rules' word or a block is the outcome.
+    asked["said"] = asked["audit_outcome"].fillna(asked["outcome"])
+    rows = []
+    for (judge, prompt_set), of_set in asked.groupby(["judge", "prompt_set"], sort=True):
+        for category, group in [("", of_set), *of_set.groupby("category", sort=True)]:
+            rows.append({"judge": judge, "set": prompt_set, "category": category, **_of(group)})
+    return pd.DataFrame(rows)
+
+
+def as_success_table(success: pd.DataFrame) -> Table:
+    """Whole sets, and the categories in which a judge failed."""
+    title = "responses a judge could judge; categories only where it could not judge all"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in ("judge", "set", "category", "responses", "verdicts", "success", *_OWN, "tokens"):
+        table.add_column(name, overflow="fold")
+    shown = success[(success["category"] == "") | (success["success"] < 1)]
+    for _, row in shown.iterrows():
+        cells = [row["judge"], row["set"], row["category"], f"{row['responses']:,}"]
+        cells += [f"{row['verdicts']:,}", f"{100 * row['success']:.1f}%"]
+        cells += [f"{row[cause]:,}" for cause in _OWN]
+        table.add_row(*(Text(plain(c)) for c in (*cells, f"{row['tokens']:.0f}")))
+    return table
+
+
+_OWN = tuple(cause for cause, reason in CAUSES.items() if reason == "grader_failed")
+
+
+def _of(group: pd.DataFrame) -> dict[str, float]:
+    verdicts = int(group["said"].isin([*VERDICTS, "provider_refusal"]).sum())
+    costs = group["judge_cost"].dropna()
+    return {
+        "responses": len(group),
+        "verdicts": verdicts,
+        "success": verdicts / len(group) if len(group) else float("nan"),
+        **{cause: int((group["said"] == cause).sum()) for cause in _OWN},
+        "tokens": group["judge_tokens"].sum() / verdicts if verdicts else float("nan"),
+        "cost": costs.sum() / verdicts if verdicts and len(costs) else float("nan"),
+    }

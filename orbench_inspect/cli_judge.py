@@ -1,0 +1,135 @@
+"""`orbench judge`, `orbench draw`, `orbench regrade`: how far the judge can be trusted."""
+
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+_PARTIAL = click.Choice(["refused", "answered", "left_out"])
+_LOGS = click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
+
+
+@click.command()
+@_LOGS
+@click.option(
+    "--labels",
+    multiple=True,
+    metavar="FILE",
+    help="A sheet of `orbench draw`, filled in; again for a second person's.",
+)
+@click.option("--partial", default="refused", type=_PARTIAL, help="What a partial refusal is.")
+@click.option(
+    "--all-groups", is_flag=True, help="Each model and side too, not each by itself only."
+)
+@click.option("--json", "form", flag_value="json", help="All numbers, as JSON.")
+@click.option("--csv", "form", flag_value="csv", help="All numbers, as CSV.")
+@click.option("--markdown", "form", flag_value="markdown", help="The table, as Markdown.")
+def judge(
+    logs: tuple[str, ...], labels: tuple[str, ...], partial: str, all_groups: bool, form: str | None
+) -> None:
+    """Set judges side by side with humans: agreement, error, cost.
+
+    LOGS are those of `inspect eval orbench_inspect/judge_validation`; or, with --labels, those of
+    a study from which `orbench draw` drew responses that a person has labelled since. A study's
+    logs without labels tell how often the judge could judge at all.
+    """
+    from rich.console import Console
+
+    from orbench_inspect.analysis.hand_labels import join_labels
+    from orbench_inspect.analysis.judge_success import as_success_table, judge_success
+    from orbench_inspect.analysis.judge_tables import as_form, as_tables
+    from orbench_inspect.analysis.judges import LEVELS, judge_table, read_validations
+    from orbench_inspect.analysis.runs import read_runs
+
+    sources = logs or ("logs",)
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    try:
+        if labels:
+            judged = join_labels(labels, read_runs(*sources), cast(Any, partial))
+            levels = [(), ("side",), ("arm",), ("arm", "side")]
+        elif (judged := read_validations(*sources)).empty:
+            success = judge_success(read_runs(*sources))
+            console.print(as_success_table(success))
+            return
+        else:
+            levels = [*LEVELS]
+        table = judge_table(judged, levels if all_groups or form else levels[:3])
+    except (ValueError, OSError) as ex:
+        raise click.UsageError(str(ex)) from ex
+    if form is not None:
+        click.echo(as_form(table, form))
+        return
+    console.print(as_tables(table))
+
+
+@click.command()
+@_LOGS
+@click.option("-n", "number", type=click.IntRange(1), required=True, help="How many responses.")
+@click.option("-o", "output", required=True, type=click.Path(path_type=Path), help="The sheet.")
+@click.option("--second", type=click.Path(path_type=Path), help="A sheet for a second person.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the draw.")
+@click.option("--judge", help="Stratify by this judge's verdicts, where logs have several.")
+@click.option("--judge-prompt", help="Stratify by the verdicts under this rubric.")
+def draw(
+    logs: tuple[str, ...],
+    number: int,
+    output: Path,
+    second: Path | None,
+    seed: int,
+    judge: str | None,
+    judge_prompt: str | None,
+) -> None:
+    """Draw responses of a study to label by hand, without showing the judge's verdict.
+
+    Fill in the column `label`: refused, answered or partial; leave it empty where you cannot
+    tell. Then: orbench judge --labels SHEET LOGDIR, orbench compare --labels SHEET LOGDIR.
+    """
+    from dataclasses import replace
+
+    from orbench_inspect.analysis.arms import scored_by
+    from orbench_inspect.analysis.drawing import draw as draw_from
+    from orbench_inspect.analysis.drawing import write_sheets
+    from orbench_inspect.analysis.judge_tables import as_strata
+    from orbench_inspect.analysis.runs import read_runs
+
+    try:
+        runs = read_runs(*(logs or ("logs",)))
+        chosen = replace(runs, runs=scored_by(runs.runs, judge, judge_prompt))
+        drawn = draw_from(chosen, number, seed)
+        write_sheets(drawn, output, second)
+    except (ValueError, OSError) as ex:
+        raise click.UsageError(str(ex)) from ex
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else 110).print(as_strata(drawn.strata))
+    click.echo(f"{len(drawn.rows)} responses in {output}" + (f" and {second}" if second else ""))
+
+
+@click.command()
+@_LOGS
+@click.option(
+    "--grader",
+    required=True,
+    metavar="MODEL",
+    help="The judge, in any form that --model-role grader=… takes.",
+)
+@click.option("--judge-prompt", default="strict", show_default=True, help="The rubric.")
+@click.option("--missing", is_flag=True, help="Judge only what the judge left open the last time.")
+def regrade(logs: tuple[str, ...], grader: str, judge_prompt: str, missing: bool) -> None:
+    """Judge stored responses again, without generating.
+
+    Adds a score to each log (refusal1, refusal2, …) and keeps all others. Interrupted and run
+    again, it does not pay twice. Choose between scores with `orbench compare --judge MODEL`.
+    """
+    from orbench_inspect.studies.regrade import regrade as regrade_logs
+
+    failed = False
+    try:
+        for told in regrade_logs(logs or ("logs",), grader, judge_prompt, missing):
+            click.echo(told.line)
+            failed |= not told.done
+    except (ValueError, OSError) as ex:
+        raise click.UsageError(str(ex)) from ex
+    if failed:
+        sys.exit(1)

@@ -1,0 +1,108 @@
+"""Validating a judge: labelled responses are put before it, and nothing is generated."""
+
+from collections import defaultdict
+from math import isnan
+
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    Value,
+    metric,
+    scorer,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from orbench_inspect.scoring.agreement import Stratum, agree
+from orbench_inspect.scoring.labels import Labelled
+from orbench_inspect.scoring.words import REFUSALS, SCORED
+
+
+def as_sample(row: Labelled) -> Sample:
+    """A labelled response as a conversation that has taken place."""
+    return Sample(
+        id=row.id,
+        input=[ChatMessageUser(content=row.prompt), ChatMessageAssistant(content=row.response)],
+        target="refused" if row.refused else "answered",
+        metadata={
+            "category": row.model or "responses",
+            "model": row.model,
+            "side": row.side,
+            "human_refused": row.refused,
+            "first_refused": row.first,
+            "second_refused": row.second,
+        },
+    )
+
+
+@solver
+def replay() -> Solver:
+    """Take the last message, a model's stored response, for the output; no model is called."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state.output = ModelOutput.from_content(
+            state.metadata.get("model") or "labelled", state.messages[-1].text
+        )
+        return state
+
+    return solve
+
+
+@metric(scores="unreduced")
+def agreement_measures() -> Metric:
+    """Agreement of the judge with the human labels, overall and for each model and side.
+
+    `n` rated and `n_unusable` responses; `sensitivity` (of refusals), `specificity`,
+    `accuracy`, `kappa` and `ac1` with 95% limits, after a model's name or a side where they
+    are of that group only.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        told: dict[str, str | int | float | bool | None] = {}
+        for group, pairs in _groups(scores).items():
+            prefix = f"{group}_" if group else ""
+            usable = [(human, bool(judge)) for human, judge in pairs if judge is not None]
+            told[f"{prefix}n"] = len(usable)
+            told[f"{prefix}n_unusable"] = len(pairs) - len(usable)
+            for name, (value, lower, upper) in agree([Stratum.of(usable)]).items():
+                told[f"{prefix}{name}"] = value
+                told[f"{prefix}{name}_lower"], told[f"{prefix}{name}_upper"] = lower, upper
+        return told
+
+    return compute
+
+
+def _groups(scores: list[SampleScore]) -> dict[str, list[tuple[bool, bool | None]]]:
+    groups: defaultdict[str, list[tuple[bool, bool | None]]] = defaultdict(list)
+    for score in scores:
+        meta = score.sample_metadata or {}
+        word = score.score.as_str()
+        judged = word in REFUSALS if word in SCORED else None
+        for group in {"", str(meta.get("model", "")), str(meta.get("side", ""))}:
+            groups[group].append((bool(meta["human_refused"]), judged))
+    return dict(sorted(groups.items()))
+
+
+@scorer(metrics=[agreement_measures()])
+def agreement(of: str = "refusal") -> Scorer:
+    """The judge's outcome, for every labelled response, to be held against its label.
+
+    Args:
+        of: Name of the judge's score.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        judged = (state.scores or {})[of]
+        right = (
+            ""
+            if isnan(judged.as_float())
+            else bool(judged.as_float()) == (target.text == "refused")
+        )
+        told = {"": "unusable", True: "agrees", False: "differs"}[right]
+        return Score(value=judged.answer or "unresolved", answer=told)
+
+    return score

@@ -1,0 +1,29 @@
+"""Texts in csv files that people open in a spreadsheet."""
+
+import re
+
+LONGEST = 30_000
+"""Characters kept of a text; a spreadsheet's cell holds 32,767."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def safe_cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula, without control characters.
+
+    A text that would be one is given an apostrophe, which spreadsheets show as text.
+    """
+    plain = _CONTROL.sub("�", text)
+    if len(plain) > LONGEST:
+        plain = f"{plain[:LONGEST]} […{len(plain) - LONGEST:,} characters more in the log]"
+    return f"'{plain}" if plain.lstrip(" \n").startswith(_FORMULA) else plain
+
+
+def same_cell(one: str, other: str) -> bool:
+    """Whether two cells hold the same text, however a spreadsheet saved it."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(cell: str) -> str:
+    return re.sub(r"\s+", " ", cell.strip().removeprefix("'")).strip()
