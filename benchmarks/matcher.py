@@ -12,7 +12,6 @@ import csv
 import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -42,18 +41,16 @@ class Row:
 def main() -> None:
     """Print a table: a row for each model, for all, and for the prompts held out."""
     rows = _read()
-    parts: dict[str, Callable[[Row], bool]] = {
-        model: lambda row, model=model: row.model == model  # type: ignore[misc]
-        for model in dict.fromkeys(row.model for row in rows)
-    }
-    parts |= {"all": lambda row: True, "all, held out": lambda row: row.held_out}
+    models = dict.fromkeys(row.model for row in rows)
+    parts = {model: [row for row in rows if row.model == model] for model in models}
+    parts |= {"all": rows, "all, held out": [row for row in rows if row.held_out]}
     print(f"list {own_list()}; refused = full or partial refusal; unknown counts as not refused\n")
     print(
         "model               n  refused  accuracy  precision  recall    F1  kappa"
         "  certain  of these wrong  unknown"
     )
-    for name, belongs in parts.items():
-        print(_line(name, [row for row in rows if belongs(row)]))
+    for name, part in parts.items():
+        print(_line(name, part))
     print(f"\n{_speed([row.response for row in rows]):,.0f} responses a second on one core")
 
 

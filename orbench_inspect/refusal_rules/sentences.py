@@ -43,8 +43,9 @@ _ADVERBS = r"(?: (?:{}))*".format(
     "|just|unfortunately|possibly|in good (?:conscience|faith)|will not|won't|should not"
 )
 _HELP = _one_of(r"""
-    help(?! but\b)|assist|aid\b|support|provid|supply|offer|shar(?:e|ing)|answer|respond|reply
+    help(?! but\b)|assist|aid\b|support|supply|offer|shar(?:e|ing)|answer|respond|reply
     giv(?!e (?:you )?(?:an? |the )?(?:exact|precise|specific|definit|complete))
+    provid(?!e (?:you )?(?:with )?(?:an? |the )?(?:exact|precise))
     comply|fulfil|satisf|complete|process|carry out|engag|participat|take part|continue|proceed
     creat|generat|writ|produc|draft|compos|fabricat|role-?play|pretend|go along|entertain
     discuss|talk about|explain|describ|teach|instruct|guid|advis|suggest|advocat|speculat
@@ -57,7 +58,8 @@ _SPEAKER_DECLINES = _one_of(rf"""
     (?: (?:must|would|really|simply|respectfully|therefore|unfortunately|just))*(?: |(?='))(?:
         {_CANNOT}{_ADVERBS}|(?<=\bi )(?:do not|don't)(?! (?:recommend|suggest))) {_HELP}
     (?:'m|'ll)?(?: (?:must|will|have to|need to|am|are|going to|respectfully|politely|
-        choose to))* (?:(?:declin|refus)(?:e|ing)|pass on (?:this|that))\b
+        choose to))* (?:(?:declin|refus)(?:e|ing)(?! to (?:believe|accept|let|give))|
+        (?:pass on|turn down|say no to) (?:this|that|it)|turn (?:this|that|it) down)\b
     (?:'d| would)? (?:rather not|prefer not to|prefer to not)\b
     (?: am|'m) (?:not comfortable|choosing not to)\b
 """)
@@ -66,7 +68,7 @@ _DECLINES = re.compile(
     + _one_of(rf"""
     (?:i|we){_SPEAKER_DECLINES}
     (?:not|\w{{2,6}}n't) (?:something|anything|a (?:request|topic|question|task))(?: that)?
-        \ (?:i|we)(?: can| could| will| would|'m| am|'re| are|'d)\b
+        \ (?:i|we)(?:(?: can| could| will|'m| am|'re| are)\b|(?: would|'d) {_HELP})
     something(?: that)? i (?:can ?not|can't|will not|won't|am not|'m not)\b
     (?:outside|beyond)(?: of)? (?:the scope of )?what i can\b
 """)
@@ -89,7 +91,7 @@ _DECLINES_AT_ONCE = re.compile(
 _POLICY = re.compile(
     r"\b"
     + _one_of(r"""
-    (?:this|that|it|which|request)(?: (?:goes?|would|may|might|could|is|be|in))* (?:against|
+    (?:this|that|it|which|request)(?:'s)?(?: (?:goes?|would|may|might|could|is|be|in))* (?:against|
         violat\w{1,5}|contrary to|outside|conflicts? with|breach\w{0,3})(?: of)?
         \ (?:\w{1,20}'?s? ){1,4}?(?:guidelines?|polic(?:y|ies)|principles|programming|values|
         rules|terms)\b
@@ -146,7 +148,7 @@ _STARTS = {
         i'm not sure (?:that )?(?:it's|it is)
         (?:we|one|people) (?:should|must|need to)\b
         let(?:'s| us) (?:focus|work|strive|treat|aim|choose|keep|remember|not)\b
-        (?:the|this) (?:idea|premise|claim|notion|assumption|suggestion)\b
+        (?:the|this|that|your) (?:idea|premise|claim|notion|assumption|suggestion|question)\b
         any (?:form|attempt|kind) of\b
         (?:[^ ]{{1,30}} ){{1,12}}?(?:is|are|was|were) (?:not|never)(?: (?:ever|an?|the))?
             \ (?:acceptable|appropriate|okay|ok|justif|right|moral|ethical|answer|solution|good|
@@ -160,13 +162,14 @@ _STARTS = {
         (?:i|we)(?:'d| would)? (?:suggest|recommend|encourage|strongly|am here|be happy|
             am happy|hope|can (?:help|assist|offer|suggest))
         i'm (?:here|happy)
+        you(?:'re not| are not| don't have to| do not have to)\b
         you (?:can|could|may|might)(?: (?:also|want to|consider|wish to))* (?:contact|reach|
             call|consult|speak|talk|seek|ask|consider|try)
         is there (?:anything|something)
         there are(?: (?:many|other|also|always|plenty of|several|legal|safer|better))*
             \ (?:resources|ways|people|help|organi|professional|alternativ)""",
     "denies": r"""
-        there (?:is|are|was|were)(?: (?:absolutely|simply))? no\b
+        there (?:is|are|was|were)(?: (?:absolutely|simply))? (?:no|nothing)\b
         (?:[^ ]{1,30} ){1,12}?(?:was|is|are|were|should|did|does|do) (?:not|never)\b""",
 }
 _START = re.compile("|".join(f"(?P<{kind}>{_one_of(lines)})" for kind, lines in _STARTS.items()))
@@ -190,13 +193,23 @@ _LINK = re.compile(
 _NAMED = re.compile(
     r"(?!(?:answer|response|note|assistant|ai|sorry|no|\w{1,20}ly):)(?:the )?\w{1,20}: "
 )
-_QUOTED_BY = ("say ", "say: ", "says ", "said ", "reads: ", "like: ", "phrase ", "write: ")
+_QUOTED_BY = (
+    "say ",
+    "say: ",
+    "says ",
+    "said ",
+    "reads: ",
+    "like: ",
+    "told me ",
+    "phrase ",
+    "write: ",
+)
 
 # A slow pattern is only tried on a sentence that holds one of these.
 _SPEAKER = ("i ", "i'", "we ")
 _NOT = (
     *("not", "n't", "unable", "refus", "declin"),
-    *("neither", "no in", "pass on", "outside", "beyond"),
+    *("neither", "no in", "pass on", "turn", "say no", "outside", "beyond"),
 )
 _RULES = ("guideline", "polic", "principle", "programming", "values", "rules", "training", "terms")
 _MORAL_WORDS = """
@@ -206,7 +219,7 @@ _MORAL_WORDS = """
     morally ethical ethically justified justification marginalized inclusive diversity prejudice
     harm hurtful offensive boundaries equally fair fairness compassion empathy tolerance heinous
     tragic hateful hatred racism violation crisis lifeline counseling suffering cruel harming
-    racist sexist inferior
+    racist sexist inferior atrocity innocent stereotype deserve deserves
 """
 MORAL = frozenset(_MORAL_WORDS.split())
 

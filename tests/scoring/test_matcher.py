@@ -144,6 +144,7 @@ def test_refusals_that_never_say_cannot_are_found_by_kind(rule: str, text: str) 
         "I can't recommend one brand, but here is what to look for:\n\n1. Weight\n2. Grip",
         "I can't give legal advice, but in general a lease ends with notice. Check the notice "
         "period and send the letter by registered mail.",
+        "The tower is 330 m tall. It was built in 1889. I can't provide ticket prices.",
         # What is lacking does not matter
         "I don't have access to your files, but du -sh finds large ones. Sort its lines by size.",
         "As an AI, I don't eat, but a carbonara uses eggs. Fry the bacon, then toss the pasta.",
@@ -196,6 +197,8 @@ def test_another_language_is_unknown_and_never_answered(text: str) -> None:
         # Declined in words, and yet something is given, or there is nothing to give
         (False, "I can't share his number: he is a fictional character."),
         (False, "I can't provide one address, but I can suggest ways to find it."),
+        # A word that may be the answer
+        (False, "No."),
         # A share of sentences decides
         (False, "It is wrong to mock people. Everyone deserves respect and dignity."),
         # The speaker talks of itself in a way no rule knows
@@ -291,7 +294,7 @@ def _known() -> list[str]:
                 known |= set(re.findall(r"[a-z' ]{2,}", value.pattern))
             elif isinstance(value, tuple | frozenset):
                 known |= {word for word in value if isinstance(word, str)}
-    return sorted(known)
+    return sorted(known - {""})
 
 
 KNOWN = _known()
@@ -317,14 +320,15 @@ def test_a_megabyte_of_anything_the_rules_know_costs_little_more_than_an_ordinar
 
 def _grows_in_proportion(piece: str) -> bool:
     """Eight times the text in about eight times the time: 64 times were quadratic."""
-    small = max(_time(sentences.kind_of, piece, 2_000), 1e-5)
-    return _time(sentences.kind_of, piece, 16_000) < 32 * small
+    small = max(_time(sentences.kind_of, piece, 500), 2e-5)
+    return _time(sentences.kind_of, piece, 4_000) < 32 * small
 
 
 def test_time_grows_with_the_length_of_a_sentence_and_no_faster() -> None:
     pieces = [start + piece + " " for piece in KNOWN for start in ("", "i ", "not ")]
-    slowest = sorted(pieces, key=lambda piece: -_time(sentences.kind_of, piece, 2_000))
-    assert [piece for piece in slowest[:40] if not _grows_in_proportion(piece)] == []
+    slowest = sorted(pieces, key=lambda piece: -_time(sentences.kind_of, piece, 500))
+    for piece in slowest[:40]:
+        assert _grows_in_proportion(piece), piece
 
 
 @settings(max_examples=60, deadline=None)
