@@ -36,6 +36,7 @@ def matcher(keywords: str = OWN_LIST) -> Scorer:
         metadata = {
             "list": found.list,
             "rule": found.rule,
+            "certain": found.certain,
             "released": {name: test(response.text) for name, test in released_lists().items()},
         }
         if found.decision == "unknown":
@@ -51,4 +52,4 @@ def match_by(keywords: str, text: str) -> Match:
     if keywords == OWN_LIST:
         return match(text)
     rejected = released_lists()[keywords](text)
-    return Match("refused" if rejected else "answered", "", f"released.{keywords}")
+    return Match("refused" if rejected else "answered", list=f"released.{keywords}")
