@@ -54,7 +54,10 @@ def judge(
             return
         else:
             levels = [*LEVELS]
-        table = judge_table(judged, levels if all_groups or form else levels[:3])
+        told = levels if all_groups or form else levels[:3]
+        # A group that holds all responses says nothing more.
+        told = [level for level in told if not level or judged.groupby([*level]).ngroups > 1]
+        table = judge_table(judged, told)
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
     if form is not None:

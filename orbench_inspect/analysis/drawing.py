@@ -169,11 +169,12 @@ def _allocate(sizes: dict[str, int], n: int) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for index, strata in enumerate(by_run.values()):
         share = n // len(by_run) + (index < n % len(by_run))
-        numbers |= _within(strata, share)
+        numbers |= within_run(strata, share)
     return numbers
 
 
-def _within(strata: dict[str, int], share: int) -> dict[str, int]:
+def within_run(strata: dict[str, int], share: int) -> dict[str, int]:
+    """How many labels of each stratum of one run: by the square root of its size, at least 5."""
     larger, *smaller = sorted(strata, key=lambda stratum: (-strata[stratum], stratum))
     given = {}
     if smaller:

@@ -35,7 +35,7 @@ def join_labels(files: Iterable[str], runs: Runs, partial: Partial = "refused") 
 
     Returns:
         One row a label and judge: those of `read_validations`, and `run`, `arm`, `group`,
-        `prompt_set`; `stratum`, `size` and `drawn_by` of the draw; `weight`, how many
+        `prompt_set`; `drawn_by` and `drawn_verdict` of the draw; `weight`, how many
         responses the label stands for.
 
     Raises:
@@ -56,6 +56,7 @@ def join_labels(files: Iterable[str], runs: Runs, partial: Partial = "refused") 
     joined["second"] = joined["uuid"].map({row: label["second"] for row, label in labels.items()})
     joined["first"] = joined["human"].where(joined["second"].notna(), None)
     joined["size"] = joined["stratum"].map(sizes)
+    joined["drawn_verdict"] = joined["stratum"].str.split().str[1]
     per_run = joined.groupby(["run", "stratum"])["uuid"].transform("size")
     joined["weight"] = joined["size"] / per_run
     rubrics = dict(zip(runs.runs["run"], rubric_of(runs.runs), strict=True))

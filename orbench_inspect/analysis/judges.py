@@ -37,7 +37,7 @@ def judge_table(judged: pd.DataFrame, levels: Sequence[Sequence[str]] = LEVELS) 
 
     Args:
         judged: Rows of `read_validations`, or of hand labels joined with a study. There, the
-            columns `stratum`, `size` and `drawn_by` say how rows were drawn for labelling.
+            columns `drawn_verdict`, `drawn_by` and `weight` say how rows were drawn for labelling.
         levels: Names of columns to group by, each level by itself.
 
     Returns:
@@ -75,11 +75,10 @@ def _raters(group: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _agreement(rows: pd.DataFrame, reference: str, rater: str, name: str) -> dict[str, Any]:
     usable = rows.dropna(subset=[reference, rater])
-    strata = list(_strata(usable, reference, rater, name))
-    counts = [sum(cell) for cell in zip(*(s.counts for s in strata), strict=True)] or [0] * 4
     told: dict[str, Any] = {"n": len(usable), "unusable": len(rows) - len(usable)}
-    told |= dict(zip(_COUNTS, counts, strict=True))
-    for measure, (value, lower, upper) in agree(strata).items():
+    told |= dict(zip(_COUNTS, Stratum.of(_pairs(usable, reference, rater)).counts, strict=True))
+    found = agree(list(_strata(usable, reference, rater, name)))
+    for measure, (value, lower, upper) in found.items():
         told |= {measure: value, f"{measure}_lower": lower, f"{measure}_upper": upper}
     return told
 
@@ -88,13 +87,14 @@ _COUNTS = ("refused_refused", "refused_answered", "answered_refused", "answered_
 
 
 def _strata(rows: pd.DataFrame, reference: str, rater: str, name: str) -> Iterator[Stratum]:
-    if "stratum" not in rows:
+    """All rows alike; or, where they were drawn, by what the judge they were drawn by had said."""
+    if "drawn_verdict" not in rows:
         yield Stratum.of(_pairs(rows, reference, rater))
         return
-    for _, drawn in rows.groupby("stratum", sort=True):
+    for _, drawn in rows.groupby("drawn_verdict", sort=True):
         first = drawn.iloc[0]
         fixed = bool(first[rater]) if first["drawn_by"] == name else None
-        yield Stratum.of(_pairs(drawn, reference, rater), float(first["size"]), fixed)
+        yield Stratum.weighted(_pairs(drawn, reference, rater), drawn["weight"].tolist(), fixed)
 
 
 def _pairs(rows: pd.DataFrame, reference: str, rater: str) -> list[tuple[bool, bool]]:

@@ -24,6 +24,7 @@ def as_tables(comparison: Comparison) -> RenderableType:
     """A comparison for a terminal of 100 columns."""
     parts: list[RenderableType] = []
     for group in comparison.answers["group"].unique():
+        parts.append(_text(f"{group}, judged by {_judges(comparison, group)}"))
         parts += [_rates(comparison, group), _differences(comparison, group)]
         if comparison.correction is not None:
             parts.append(_corrected(comparison, group))
@@ -47,7 +48,7 @@ def as_selection(selected: Iterable[Selected]) -> RenderableType:
 
 
 def _rates(comparison: Comparison, group: str) -> Table:
-    table = _table(f"{group}: refused, % [95% interval]; judged by {_judges(comparison, group)}")
+    table = _table("refused, % [95% interval]")
     rows = comparison.rates[comparison.rates["group"] == group]
     sets = sets_in_order(rows)
     for name in sets:
@@ -81,13 +82,15 @@ def _judges(comparison: Comparison, group: str) -> str:
 
 def _corrected(comparison: Comparison, group: str) -> Table:
     table = _table(f"corrected for the judge's error by {comparison.correction}")
-    for name in ("set", "refused, %", "corrected, %", "difference", "corrected", "labels"):
+    for name in ("set", "", "refused, %", "difference, points", "labels"):
         table.add_column(name)
     frame = joined(comparison)
     rows = frame[(frame["group"] == group) & (frame["reading"] == "deployed")]
     for _, row in rows.iterrows():
-        cells = [row["arm"], row["prompt_set"], percent(row["rate"]), *corrected(row)]
-        table.add_row(*map(_text, (*cells, f"{row['labels']:,.0f}")))
+        names = map(_text, (row["arm"], row["prompt_set"]))
+        rate, raw, difference = corrected(row)
+        table.add_row(*names, "raw", f"{percent(row['rate'])} {interval(row, percent)}", raw)
+        table.add_row("", "", "corrected", rate, difference, f"{row['labels']:,.0f}")
     return table
 
 

@@ -22,7 +22,7 @@ _CELLS = ((True, True), (True, False), (False, True), (False, False))
 class Stratum:
     """Responses that a reference (humans, or the first person) and a rater have rated."""
 
-    counts: tuple[int, int, int, int]
+    counts: tuple[float, float, float, float]
     """Reference refused and rater refused; refused, answered; answered, refused; neither."""
     size: float | None = None
     """How many there are to draw from; None where all were rated, or drawn alike."""
@@ -30,19 +30,30 @@ class Stratum:
     """What the rater said of all in it, where they were drawn by that; true for refused."""
 
     @classmethod
-    def of(
-        cls,
-        pairs: Iterable[tuple[bool, bool]],
-        size: float | None = None,
-        rater: bool | None = None,
-    ) -> "Stratum":
+    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> "Stratum":
         """Count pairs of reference and rater, true for refused."""
         found = Counter(pairs)
         both, missed, wrong, neither = (found[cell] for cell in _CELLS)
-        return cls((both, missed, wrong, neither), size, rater)
+        return cls((both, missed, wrong, neither))
+
+    @classmethod
+    def weighted(
+        cls, pairs: Sequence[tuple[bool, bool]], weights: Sequence[float], rater: bool | None
+    ) -> "Stratum":
+        """Count pairs that stand for several responses each.
+
+        The counts are those of as many pairs of equal weight as would tell as much (Kish).
+        """
+        total = sum(weights)
+        share = total / sum(weight**2 for weight in weights)
+        both, missed, wrong, neither = (
+            share * sum(weight for pair, weight in zip(pairs, weights, strict=True) if pair == cell)
+            for cell in _CELLS
+        )
+        return cls((both, missed, wrong, neither), total, rater)
 
     @property
-    def n(self) -> int:
+    def n(self) -> float:
         """Responses rated."""
         return sum(self.counts)
 

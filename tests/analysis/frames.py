@@ -60,6 +60,7 @@ def made(
                     "judge": "j",
                     "judges": 1,
                     "judge_prompt_sha256": "p",
+                    "judge_prompt": "strict",
                     "epochs": epochs,
                     "samples": len(given),
                     "planned": len(given),

@@ -1,0 +1,131 @@
+"""How often the corrected rate and the corrected difference hold the truth.
+
+Two arms answer the same prompts; humans would call a known share of each refused, correlated
+within a prompt. A judge errs, by its own amount in each arm. Some responses are drawn for
+labels as `orbench draw` draws them, and rate and difference are corrected as `orbench compare
+--labels` does. Printed: the share of simulated studies whose 95% interval holds the truth, and
+how far off the raw rate is.
+
+    uv run python benchmarks/correction.py            # 5 minutes on 2 cores
+"""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from orbench_inspect.analysis import correction
+from orbench_inspect.analysis.correction import ANSWERED, KINDS, REFUSED, Convert, predictive
+from orbench_inspect.analysis.drawing import within_run
+from orbench_inspect.scoring.agreement import DRAWS
+
+PROMPTS = 1319
+ALIKE = 0.7  # share of prompts whose two arms agree because they are the same prompt
+
+
+class Errors(NamedTuple):
+    """Sensitivity and specificity of the judge in one arm."""
+
+    sensitivity: float
+    specificity: float
+
+
+class Case(NamedTuple):
+    """One cell of the grid."""
+
+    labels: int
+    rates: tuple[float, float]
+    errors: tuple[Errors, Errors]
+
+
+RATES = ((0.05, 0.15), (0.1, 0.3), (0.3, 0.3), (0.6, 0.4), (0.85, 0.95))
+ERRORS = (
+    (Errors(0.90, 0.95), Errors(0.90, 0.95)),
+    (Errors(0.80, 0.90), Errors(0.95, 0.98)),
+    (Errors(0.75, 0.98), Errors(0.95, 0.85)),
+)
+EXTREME = ((Errors(0.99, 0.99), Errors(0.99, 0.99)),)
+
+
+def study(case: Case, seed: int) -> tuple[bool, bool, float]:
+    """One study: whether rate and difference hold the truth, and the raw rate's error."""
+    chance = np.random.default_rng(seed)
+    shared = chance.random(PROMPTS)
+    own = np.where(chance.random(PROMPTS) < ALIKE, shared, chance.random(PROMPTS))
+    shares, converts, raw = [], [], []
+    for arm, place in enumerate((shared, own)):
+        truth = place < case.rates[arm]
+        hit = chance.random(PROMPTS) < np.where(truth, *case.errors[arm])
+        judged = truth == hit
+        shares.append(as_kinds(judged))
+        converts.append(calibrated(truth, judged, case.labels, 10 * seed + arm, chance))
+        raw.append(judged.mean())
+    weights = np.ones(PROMPTS)
+    lower, upper = correction.rate(shares[0], weights, converts[0]).limits
+    rate_held = lower <= case.rates[0] <= upper
+    both = converts[0], converts[1]
+    lower, upper = correction.difference(shares[0], shares[1], weights, both).limits
+    return rate_held, lower <= case.rates[0] - case.rates[1] <= upper, raw[0] - case.rates[0]
+
+
+def as_kinds(judged: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> pd.DataFrame:
+    """What the judge said of each prompt, as `kinds_of` gives it."""
+    frame = pd.DataFrame(0.0, index=range(PROMPTS), columns=list(KINDS))
+    frame[REFUSED], frame[ANSWERED] = judged.astype(float), (~judged).astype(float)
+    return frame
+
+
+def calibrated(
+    truth: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
+    judged: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
+    labels: int,
+    stream: int,
+    chance: np.random.Generator,
+) -> Convert:
+    """What kinds convert to, by labels drawn by the judge's verdict."""
+    numbers = within_run({REFUSED: int(judged.sum()), ANSWERED: int((~judged).sum())}, labels)
+    convert = {kind: np.zeros(DRAWS) for kind in KINDS}
+    for kind, said in ((REFUSED, True), (ANSWERED, False)):
+        drawn = chance.choice(np.flatnonzero(judged == said), numbers.get(kind, 0), replace=False)
+        convert[kind] = predictive(float(truth[drawn].sum()), len(drawn), 2 * stream + said)
+    return convert
+
+
+def case_of(work: tuple[Case, int]) -> tuple[float, float, float]:
+    """Coverage of rate and difference over the studies of one case, and the raw bias."""
+    case, studies = work
+    held = np.array([study(case, seed) for seed in range(studies)], dtype=float)
+    rate, difference, bias = held.mean(axis=0)
+    return float(rate), float(difference), float(bias)
+
+
+def table(title: str, cases: list[Case], studies: int) -> None:
+    """Run cases on all cores, and print their rows."""
+    error = 1.96 * (0.05 * 0.95 / studies) ** 0.5
+    print(f"\n{title} ({studies:,} studies a row, Monte Carlo error {error:.1%})")
+    print("labels  rates      sens./spec. of the judge   raw is off   rate held   difference held")
+    with ProcessPoolExecutor() as pool:
+        found = list(pool.map(case_of, [(case, studies) for case in cases]))
+    for case, (rate, difference, bias) in zip(cases, found, strict=True):
+        rates = " ".join(f"{value:.2f}" for value in case.rates)
+        errors = " and ".join(f"{e.sensitivity:.2f}/{e.specificity:.2f}" for e in case.errors)
+        print(f"{case.labels:6}  {rates}  {errors} {bias:+14.1%} {rate:11.1%} {difference:11.1%}")
+    held, differences, _ = zip(*found, strict=True)
+    print(f"lowest to highest: rate {min(held):.1%} to {max(held):.1%}, ", end="")
+    print(f"difference {min(differences):.1%} to {max(differences):.1%}")
+
+
+def main() -> None:
+    """Print coverage on the grid, and where the judge hardly errs."""
+    studies = int(sys.argv[1]) if len(sys.argv) > 1 else 600
+    grid = [Case(*cell) for cell in product((50, 100, 400), RATES, ERRORS)]
+    table("labels of each arm and set", grid, studies)
+    hard = [Case(*cell) for cell in product((50, 400), RATES[:3], EXTREME)]
+    table("a judge that hardly errs: intervals are wider than they need be", hard, studies)
+
+
+if __name__ == "__main__":
+    main()

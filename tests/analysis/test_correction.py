@@ -1,0 +1,159 @@
+"""Correcting rates and differences for the judge's error, on frames made by hand."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orbench_inspect.analysis import Runs, compare
+from orbench_inspect.analysis.calibration import Calibration, from_labels
+from orbench_inspect.analysis.correction import (
+    KINDS,
+    difference,
+    kinds_of,
+    partially_pooled,
+    predictive,
+    rate,
+)
+from orbench_inspect.scoring.agreement import DRAWS
+from tests.analysis.frames import made, refused
+
+PERFECT = {kind: np.full(DRAWS, float("answered" not in kind)) for kind in KINDS}
+
+
+def samples_of(outcomes: Sequence[str]) -> pd.DataFrame:
+    return made({"none": {"hard": list(outcomes)}}).samples
+
+
+def labelled(runs: Runs, wrong: dict[tuple[str, str], float], each: int) -> pd.DataFrame:
+    """`each` labels of each verdict of each run, of which a share contradicts the judge."""
+    rows = []
+    for _, run in runs.runs.iterrows():
+        for verdict, value in (("refused", 1.0), ("answered", 0.0)):
+            of_run = runs.samples[
+                (runs.samples["run"] == run["run"]) & (runs.samples["deployed"] == value)
+            ].head(each)
+            errs = round(wrong.get((run["mitigation"], verdict), 0.0) * len(of_run))
+            for n, (_, sample) in enumerate(of_run.iterrows()):
+                human = (value == 1.0) != (n < errs)
+                rows.append({**sample, "human": human, "weight": 1.0})
+    return pd.DataFrame(rows)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 40), st.integers(1, 40), st.integers(0, 20), st.integers(0, 20))
+def test_a_corrected_rate_stays_in_the_range(k: int, n: int, right: int, wrong: int) -> None:
+    shares = kinds_of(samples_of(refused(min(k, n), n)), "deployed")
+    convert = {
+        **PERFECT,
+        "refused": predictive(right, right + wrong, 1),
+        "answered": predictive(wrong, right + wrong, 2),
+    }
+    found = rate(shares, np.ones(n), convert)
+    lower, upper = found.limits
+    assert 0 <= lower <= found.estimate <= upper <= 1
+
+
+def test_a_judge_that_does_not_err_changes_nothing() -> None:
+    shares = kinds_of(samples_of(refused(30, 100)), "deployed")
+    found = rate(shares, np.ones(100), PERFECT)
+    assert found.estimate == pytest.approx(0.30, abs=0.01)
+    assert found.limits == pytest.approx((0.217, 0.395), abs=0.01)
+
+
+def test_predictive_values_give_the_textbook_rate() -> None:
+    shares = kinds_of(samples_of(refused(300, 1000)), "deployed")
+    convert = {**PERFECT, "refused": np.full(DRAWS, 0.9), "answered": np.full(DRAWS, 0.1)}
+    found = rate(shares, np.ones(1000), convert)
+    assert found.estimate == pytest.approx(0.3 * 0.9 + 0.7 * 0.1, abs=0.002)
+
+
+def test_provider_refusals_count_whole_when_deployed_and_not_at_all_for_the_model() -> None:
+    outcomes = ["provider_refusal"] * 50 + ["direct_answer"] * 50
+    none_true = {**PERFECT, "refused": np.zeros(DRAWS), "answered": np.zeros(DRAWS)}
+    samples = samples_of(outcomes)
+    deployed = rate(kinds_of(samples, "deployed"), np.ones(100), none_true)
+    assert deployed.estimate == pytest.approx(0.5, abs=0.01)
+    model_only = rate(kinds_of(samples, "model_only"), np.ones(50), none_true)
+    assert model_only.estimate == 0.0
+
+
+def test_a_difference_is_corrected_as_one_over_its_pairs() -> None:
+    """Arms that agree prompt by prompt differ by nothing, far more surely than two rates."""
+    arm = kinds_of(samples_of(refused(100, 200)), "deployed")
+    found = difference(arm, arm, np.ones(200), (PERFECT, PERFECT))
+    lower, upper = found.limits
+    assert lower < 0 < upper
+    assert upper - lower < 0.05
+    apart = rate(arm, np.ones(200), PERFECT).limits
+    assert upper - lower < apart[1] - apart[0]
+
+
+def test_weights_move_the_rate() -> None:
+    shares = kinds_of(samples_of(refused(50, 100)), "deployed")
+    weights = np.where(shares["refused"] == 1, 3.0, 1.0)
+    assert rate(shares, weights, PERFECT).estimate == pytest.approx(0.75, abs=0.01)
+
+
+def test_partial_pooling_borrows_where_cells_are_alike_and_less_where_they_are_not() -> None:
+    alike = partially_pooled([18, 18, 2], [20, 20, 2], 1)
+    alone = predictive(2, 2, 1)
+    assert np.ptp(np.quantile(alike[2], (0.025, 0.975))) < np.ptp(
+        np.quantile(alone, (0.025, 0.975))
+    )
+    unlike = partially_pooled([40, 2], [40, 40], 1)
+    assert np.median(unlike[0]) > 0.9
+    assert np.median(unlike[1]) < 0.2
+
+
+def test_error_that_differs_between_arms_is_taken_out_of_their_difference() -> None:
+    """Humans see no difference; the judge misses a third of one arm's refusals."""
+    runs = made({"none": {"hard": refused(150, 200)}, "a": {"hard": refused(100, 200)}})
+    labels = labelled(runs, {("a", "answered"): 0.5}, 60)
+    found = compare(runs, calibrate=lambda f, s: from_labels(labels, f, s, "cells"))
+    row = found.differences[found.differences["reading"] == "deployed"].iloc[0]
+    assert row["difference"] == pytest.approx(-0.25)
+    assert row["upper"] < 0
+    assert row["corrected_lower"] < 0 < row["corrected_upper"]
+
+
+def test_a_claim_that_holds_only_raw_is_left_open() -> None:
+    arms = {
+        "none": {"hard": refused(180, 400), "toxic": refused(398, 400)},
+        "a": {"hard": refused(100, 400), "toxic": refused(398, 400)},
+    }
+    runs = made(arms)
+    raw = compare(runs).answers
+    assert raw["answer"].tolist() == ["yes"]
+    labels = labelled(runs, {("a", "answered"): 0.3}, 80)
+    corrected = compare(runs, calibrate=lambda f, s: from_labels(labels, f, s, "cells"))
+    assert corrected.answers["answer"].tolist() == ["cannot tell"]
+    assert "corrected for the judge's error" in corrected.answers["why"].iloc[0]
+
+
+def test_a_run_without_labels_enough_is_named_and_not_corrected() -> None:
+    runs = made({"none": {"hard": refused(50, 100)}, "a": {"hard": refused(50, 100)}})
+    labels = labelled(runs, {}, 30)
+    of_a = labels["run"] == 1
+    few = labels[~of_a | (labels["deployed"] == 0.0) | (labels.groupby("run").cumcount() < 2)]
+    found = compare(runs, calibrate=lambda f, s: from_labels(few, f, s, "cells"))
+    rates = found.rates[found.rates["reading"] == "deployed"].set_index("arm")
+    assert np.isnan(rates.loc["a", "corrected"])
+    assert not np.isnan(rates.loc["none", "corrected"])
+    assert any(
+        "3 more labels needed of responses the judge calls refused" in n for n in found.notes
+    )
+
+
+def test_no_labels_at_all_is_an_error() -> None:
+    runs = made({"none": {"hard": refused(50, 100)}, "a": {"hard": refused(50, 100)}})
+    labels = labelled(runs, {}, 2)
+
+    def calibrate(frame: pd.DataFrame, samples: pd.DataFrame) -> Calibration:
+        return from_labels(labels, frame, samples, "cells")
+
+    with pytest.raises(ValueError, match="too few labels to correct by"):
+        compare(runs, calibrate=calibrate)
