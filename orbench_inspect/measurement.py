@@ -8,7 +8,6 @@ from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import HeadlineMetric
 from inspect_ai.model import GenerateConfig
-from inspect_ai.viewer import ViewerConfig
 
 from orbench_inspect.mitigations import compose, mitigation
 from orbench_inspect.options import Options, ValidationOptions
@@ -20,6 +19,7 @@ from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.scoring.labels import LabelledSet
 from orbench_inspect.scoring.preflight import Preflight
 from orbench_inspect.scoring.validation import agreement, as_sample, replay
+from orbench_inspect.scoring.viewer import run_viewer, validation_viewer
 from orbench_inspect.text_files import hash_text
 
 TASK_VERSION = "1-A"
@@ -114,7 +114,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
                 "options": options.model_dump(),
             }
         },
-        viewer=ViewerConfig(trust_content=False),
+        viewer=run_viewer(prompts.wanted),
     )
 
 
@@ -159,7 +159,7 @@ def validation(labelled: LabelledSet, options: ValidationOptions) -> Task:
                 "options": options.model_dump(),
             }
         },
-        viewer=ViewerConfig(trust_content=False),
+        viewer=validation_viewer(),
     )
 
 

@@ -111,15 +111,17 @@ def _as_score(
     extra: dict[str, Any],
 ) -> Score:
     flags = list(response.flags) + (["partial"] if judgement and judgement.partial else [])
-    metadata: dict[str, Any] = {
-        "flags": flags,
+    # In the order in which the viewer's score panel is read.
+    metadata = {
+        **(_reading(judgement) if judgement else {}),
         "provider": response.details,
+        "flags": flags,
+        **(_told(judgement, prompt, model) if judgement else {}),
+        **extra,
         "response_chars": len(response.text),
     }
-    if judgement is not None:
-        metadata |= _told(judgement, prompt, model) | extra
-        if response.outcome is not None:
-            metadata["verdict_before_block"] = judgement.outcome
+    if judgement is not None and response.outcome is not None:
+        metadata["verdict_before_block"] = judgement.outcome
     if judgement is not None and response.outcome is None:
         outcome, explanation = judgement.outcome, judgement.reason
     else:
@@ -136,23 +138,25 @@ def _as_score(
     )
 
 
+def _reading(judgement: Judgement) -> dict[str, Any]:
+    return {"judge_reply": "\n---\n".join(judgement.replies), "route": judgement.route}
+
+
 def _told(judgement: Judgement, prompt: TextFile | None, model: str) -> dict[str, Any]:
     told: dict[str, Any] = {
         "judge": judgement.judge,
-        "self_judged": judgement.judge == model,
+        "second_judge": judgement.second or None,
+        "votes": list(judgement.votes) or None,
         "judge_prompt": prompt.id if prompt else None,
         "judge_prompt_sha256": prompt.sha256 if prompt else None,
-        "judge_reply": "\n---\n".join(judgement.replies),
         "judge_tokens": judgement.tokens,
         "judge_cost": judgement.cost,
-        "route": judgement.route,
+    }
+    told = {name: value for name, value in told.items() if value is not None}
+    return told | {
+        "self_judged": judgement.judge == model,
         "injection_suspected": judgement.injection_suspected,
     }
-    if judgement.second:
-        told["second_judge"] = judgement.second
-    if judgement.votes:
-        told["votes"] = list(judgement.votes)
-    return told
 
 
 def _by_matcher(text: str) -> Judgement:
