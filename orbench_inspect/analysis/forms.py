@@ -8,7 +8,14 @@ from typing import Any
 import pandas as pd
 
 from orbench_inspect.analysis.comparison import Comparison
-from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
+from orbench_inspect.analysis.wording import (
+    interval,
+    no_formula,
+    percent,
+    plain,
+    sets_in_order,
+    signed,
+)
 
 
 def as_json(comparison: Comparison) -> str:
@@ -34,7 +41,7 @@ def as_csv(comparison: Comparison) -> str:
     """
     frame = _joined(comparison)
     for column in frame.select_dtypes(exclude="number"):
-        frame[column] = frame[column].map(_no_formula)
+        frame[column] = frame[column].map(_cell)
     return str(frame.to_csv(index=False))
 
 
@@ -103,9 +110,8 @@ def _joined(comparison: Comparison) -> pd.DataFrame:
     return comparison.rates.merge(renamed, on=keys, how="left", validate="one_to_one")
 
 
-def _no_formula(value: object) -> object:
-    text = plain(value) if isinstance(value, str) else value
-    return f"'{text}" if isinstance(text, str) and text[:1] in "=+-@\t" and text else text
+def _cell(value: object) -> object:
+    return no_formula(plain(value)) if isinstance(value, str) else value
 
 
 def _latex(text: str) -> str:

@@ -204,7 +204,7 @@ def _sample(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
         "model_only": float("nan") if outcome == "provider_refusal" else value,
         "unscored": isnan(value),
         "composed_sha256": summary.metadata.get("composed_sha256"),
-        "flags": str(meta.get("flags", "")),
+        "flags": " ".join(meta.get("flags") or ()),
         "injection_suspected": bool(meta.get("injection_suspected", False)),
         "matcher": matcher.answer if matcher is not None else None,
         "characters": meta.get("response_chars"),
