@@ -73,4 +73,59 @@ def export_command(
     click.echo(f"{len(runs.samples):,} rows of {len(runs.runs)} runs", err=True)
 
 
-REPORT_COMMANDS: Iterable[click.Command] = (published_command, export_command)
+@click.command("report")
+@click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
+@click.option(
+    "-o",
+    "--output",
+    default="report",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to write.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["mitigation", "model", "judge"]),
+    help="What tells the arms apart. Default: what does.",
+)
+@click.option("--baseline", help="The arm to compare with. Default: none, or the first by name.")
+@click.option("--margin", default=2.0, show_default=True, type=click.FloatRange(0, 100))
+@click.option("--judge", help="Take this judge's scores, where logs have those of several.")
+@click.option("--no-responses", is_flag=True, help="Leave out what models wrote, for sharing.")
+@click.option("--with-viewer", is_flag=True, help="Bundle Inspect's viewer, and link into it.")
+def report_command(
+    logs: tuple[str, ...],
+    output: Path,
+    by: str | None,
+    baseline: str | None,
+    margin: float,
+    judge: str | None,
+    no_responses: bool,
+    with_viewer: bool,
+) -> None:
+    """Write a page that opens from disk, with figures and tables as files.
+
+    LOGS are directories or log files (default: logs). The page loads nothing from anywhere.
+    """
+    from orbench_inspect.analysis import read_runs
+    from orbench_inspect.analysis.overview import overview
+    from orbench_inspect.analysis.report import write_report
+
+    sources = logs or ("logs",)
+    if with_viewer and no_responses:
+        raise click.UsageError("--with-viewer shows every response: leave out --no-responses")
+    if with_viewer and (len(sources) > 1 or sources[0].endswith((".eval", ".json"))):
+        raise click.UsageError("--with-viewer needs one log directory, not files or several")
+    if with_viewer and output.resolve().is_relative_to(Path(sources[0]).resolve()):
+        raise click.UsageError(
+            "--with-viewer copies the logs: write the report outside of the log directory (-o)"
+        )
+    try:
+        found = overview(read_runs(*sources), cast(Any, by), baseline, margin / 100, judge)
+        page = write_report(found, output, not no_responses, sources[0] if with_viewer else None)
+    except (ValueError, OSError) as ex:
+        raise click.UsageError(str(ex)) from ex
+    click.echo(page)
+
+
+REPORT_COMMANDS: Iterable[click.Command] = (published_command, export_command, report_command)

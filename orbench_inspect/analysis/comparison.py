@@ -102,12 +102,14 @@ def compare(
     for keys, group in frame.groupby(["group", "prompt_set"], sort=False):
         names = dict(zip(("group", "prompt_set"), map(str, keys), strict=True))
         asked = {row["arm"]: _samples(runs, row) for _, row in group.iterrows()}
-        sizes = next((w for _, row in group.iterrows() if (w := _weights(row)) is not None), None)
+        sizes = next(
+            (w for _, row in group.iterrows() if (w := category_sizes(row)) is not None), None
+        )
         for _, row in group.iterrows():
             shared = {**names, "arm": row["arm"], "wanted": row["wanted"]}
             samples = asked[row["arm"]]
-            rates += [{**shared, **_rate(samples, r, sizes)} for r in READINGS]
-            costs.append({**shared, **_cost(samples)})
+            rates += [{**shared, **arm_rate(samples, r, sizes)} for r in READINGS]
+            costs.append({**shared, **arm_cost(samples)})
             if row["arm"] == chosen:
                 continue
             if chosen not in asked:
@@ -146,13 +148,22 @@ def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:
     return runs.samples[runs.samples["run"] == row["run"]]
 
 
-def _weights(row: "pd.Series[Any]") -> Mapping[str, float] | None:
-    """Sizes of the categories in the set, where equal numbers of each were asked."""
+def category_sizes(row: "pd.Series[Any]") -> Mapping[str, float] | None:
+    """Sizes of the categories in a run's set, where equal numbers of each were asked."""
     equal = row["per_category"]
     return row["population"] if equal is not None and not pd.isna(equal) else None
 
 
-def _rate(samples: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None) -> dict[str, Any]:
+def arm_rate(
+    samples: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None
+) -> dict[str, Any]:
+    """A row of rates: rate, interval, counts and bounds of one run.
+
+    Args:
+        samples: Samples of the run.
+        reading: `deployed` or `model_only`.
+        sizes: From `category_sizes`.
+    """
     prompts = by_prompt(samples, reading)
     equal = macro(prompts)
     bounds = limits(samples, reading)
@@ -222,7 +233,8 @@ def _bounds(
     return float(np.average(low, weights=weights)), float(np.average(high, weights=weights))
 
 
-def _cost(samples: pd.DataFrame) -> dict[str, Any]:
+def arm_cost(samples: pd.DataFrame) -> dict[str, Any]:
+    """A row of costs: tokens, seconds, characters and dollars a prompt of one run."""
     return {
         f"{name}_per_prompt": float(samples[name].astype(float).mean())
         for name in ("tokens", "seconds", "characters", "cost")

@@ -35,14 +35,14 @@ def as_json(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """Rates and differences, a row for each group, arm, prompt set and reading.
+    """Rates and differences, a row for each group, arm, prompt set and reading."""
+    return as_sheet(_joined(comparison))
 
-    Text that a spreadsheet would take for a formula is given an apostrophe.
-    """
-    frame = _joined(comparison)
-    for column in frame.select_dtypes(exclude="number"):
-        frame[column] = frame[column].map(_cell)
-    return str(frame.to_csv(index=False))
+
+def as_sheet(frame: pd.DataFrame) -> str:
+    """A frame as CSV; text that a spreadsheet would take for a formula is given an apostrophe."""
+    texts = frame.select_dtypes(exclude="number").columns
+    return str(frame.assign(**{c: frame[c].map(_cell) for c in texts}).to_csv(index=False))
 
 
 def as_markdown(comparison: Comparison) -> str:

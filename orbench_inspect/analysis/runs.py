@@ -28,7 +28,7 @@ class Runs:
 
     runs: pd.DataFrame
     """One row a run and judge: `run`, `file`, `model`, `mitigation`, `replicate`, `prompt_set`,
-    `wanted`, `judge`, hashes, versions and counts."""
+    `wanted`, `judge`, hashes, versions, counts, and the warnings the run itself gave."""
     samples: pd.DataFrame
     """One row a sample and judge: `run`, `id`, `category`, `epoch`, `outcome`, `deployed` and
     `model_only` (1.0 refused, 0.0 answered, nan neither), flags, matcher, length; tokens and
@@ -165,10 +165,15 @@ def _run(
         "samples": len(summaries),
         "planned": planned,
         "system": state,
+        "warnings": [str(warning) for warning in _listed(record.get("warnings"))],
         "inspect": log.eval.packages.get("inspect_ai"),
         "temperature": log.plan.config.temperature,
         "max_tokens": log.plan.config.max_tokens,
     }
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None]:
