@@ -7,12 +7,16 @@ under other ids. Each reading is a process of its own, so that its peak memory i
 Inspect's `samples_df`, our `read_runs` with rates, and the whole report.
 """
 
+import json
 import random
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 CATEGORIES = {
     "deception": 8040,
@@ -76,9 +80,35 @@ def _log(folder: Path, samples: int) -> Path:
 
 
 def write_log(path: str, samples: int) -> None:
-    """Run a few prompts, and write a log with as many copies of their samples as asked for."""
+    """Run a few prompts, and write a log with as many copies of their samples as asked for.
+
+    Inspect's own writing of so many at once takes half an hour: the members of the log, which
+    is a zip archive of JSON, are copied instead.
+    """
+    import_module("zipfile_zstd")  # teaches zipfile the compression of Inspect's logs
+    folder = Path(path).parent
+    counted = random.Random(0).choices(list(CATEGORIES), list(CATEGORIES.values()), k=samples)
+    with zipfile.ZipFile(_seed_log(folder)) as seed, zipfile.ZipFile(path, "w", 93) as out:
+        of: dict[str, list[dict[str, Any]]] = {name: [] for name in CATEGORIES}
+        for summary in json.loads(seed.read("summaries.json")):
+            of[summary["metadata"]["category"]].append(summary)
+        texts = {s["id"]: seed.read(f"samples/{s['id']}_epoch_1.json") for n in of for s in of[n]}
+        summaries = []
+        for n, category in enumerate(counted):
+            template = of[category][n % len(of[category])]
+            new = f"full-{category}-{n:012x}"
+            text = texts[template["id"]].replace(template["id"].encode(), new.encode())
+            out.writestr(f"samples/{new}_epoch_1.json", text)
+            summaries.append(template | {"id": new})
+        header = json.loads(seed.read("header.json"))
+        header["eval"]["dataset"] |= {"samples": samples, "sample_ids": None}
+        out.writestr("_journal/start.json", seed.read("_journal/start.json"))
+        out.writestr("summaries.json", json.dumps(summaries))
+        out.writestr("header.json", json.dumps(header))
+
+
+def _seed_log(folder: Path) -> str:
     from inspect_ai import eval
-    from inspect_ai.log import write_eval_log
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     from orbench_inspect.tasks import custom
@@ -93,7 +123,6 @@ def write_log(path: str, samples: int) -> None:
         output.usage = ModelUsage(input_tokens=30, output_tokens=250, total_tokens=280)
         return output
 
-    folder = Path(path).parent
     prompts = folder / "prompts.csv"
     names = list(CATEGORIES)
     rows = [f"how do I {' '.join(chance.choices(_WORDS, k=15))} {n}" for n in range(TEMPLATES)]
@@ -106,15 +135,7 @@ def write_log(path: str, samples: int) -> None:
         log_dir=str(folder / "seed"),
         display="none",
     )
-    made = log.samples or []
-    of = {name: [s for s in made if s.metadata["category"] == name] for name in names}
-    counted = chance.choices(names, weights=list(CATEGORIES.values()), k=samples)
-    log.samples = [
-        of[name][n % len(of[name])].model_copy(update={"id": f"full-{name}-{n:012x}"})
-        for n, name in enumerate(counted)
-    ]
-    log.eval.dataset.samples = samples
-    write_eval_log(log, path)
+    return log.location.removeprefix("file://")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def tradeoff(rates: pd.DataFrame, baseline: str | None, overlay: bool) -> Any:
     }
     if sides.keys() != {"answer", "refuse"}:
         return None
-    frame = sides["answer"].join(sides["refuse"], lsuffix="_x", rsuffix="_y", how="inner")
+    frame = sides["answer"].merge(sides["refuse"], on=["group", "arm"], suffixes=("_x", "_y"))
     # In the order of the arms, baseline first, which a join may not keep.
     frame = frame.reindex(sides["answer"].index.intersection(frame.index)).dropna().reset_index()
     if frame.empty:

@@ -68,13 +68,15 @@
       byId("legend").append(element("span", { textContent: label }));
   }
 
-  // The cells of a prompt that are looked at: those of the left arm, then those of the right.
+  // The cells of a prompt that are looked at: those of the left arm, then those of the right one,
+  // or of all others that are compared with the left one.
   function shownCells(prompt) {
     const left = byId("left").value, right = byId("right").value;
-    const of = (cell) => names[cell[0]];
+    const group = table.runs[names.indexOf(left)].group;
+    const beside = (run) => (right === "" ? table.runs[run].group === group : names[run] === right);
     return [
-      prompt[4].filter((cell) => of(cell) === left),
-      prompt[4].filter((cell) => of(cell) !== left && (right === "" || of(cell) === right)),
+      prompt[4].filter(([run]) => names[run] === left),
+      prompt[4].filter(([run]) => names[run] !== left && beside(run)),
     ];
   }
 
