@@ -55,20 +55,22 @@ def main() -> None:
         log = _log(Path(folder), samples)
         size = log.stat().st_size / 1e6
         print(f"log of {samples:,} samples: {size:.0f} MB ({time.perf_counter() - start:.0f} s)\n")
-        print("reading                    s    MB")
+        print("reading                    s  CPU s    MB")
         for name, code in READINGS.items():
-            seconds, megabytes = _measured(code.format(log=str(log), out=f"{folder}/report"))
-            print(f"{name:20} {seconds:7.1f} {megabytes:5.0f}", flush=True)
+            seconds, cpu, megabytes = _measured(code.format(log=str(log), out=f"{folder}/report"))
+            print(f"{name:20} {seconds:7.1f} {cpu:6.1f} {megabytes:5.0f}", flush=True)
 
 
-def _measured(code: str) -> tuple[float, float]:
-    """Seconds and peak megabytes of a process, its imports included."""
-    told = "\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+def _measured(code: str) -> tuple[float, float, float]:
+    """Seconds, seconds of computing, and peak megabytes of a process, its imports included."""
+    told = "\nimport resource; used = resource.getrusage(resource.RUSAGE_SELF)\n"
+    told += "print(used.ru_utime + used.ru_stime, used.ru_maxrss)"
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", code + told], stdout=subprocess.PIPE, text=True, check=True
     )
-    return time.perf_counter() - start, int(done.stdout.split()[-1]) / 1024
+    cpu, kilobytes = done.stdout.split()[-2:]
+    return time.perf_counter() - start, float(cpu), int(kilobytes) / 1024
 
 
 def _log(folder: Path, samples: int) -> Path:

@@ -50,9 +50,9 @@ def as_spec(chart: Any, ink: Ink) -> dict[str, Any]:
 
 def _config(ink: Ink) -> Mapping[str, Any]:
     quiet = {"labelColor": ink.text, "titleColor": ink.text, "titleFontWeight": "normal"}
-    font = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
     return {
-        "font": font,
+        # A browser measures and draws these alike; with system-ui, labels were cut off.
+        "font": "Helvetica, Arial, sans-serif",
         "view": {"stroke": None},
         "axis": {
             **quiet,

@@ -143,7 +143,7 @@
 
   function row(prompt) {
     const [left, right] = shownCells(prompt);
-    const marks = element("span", { className: "marks" }, ...left.map(mark), " ", ...right.map(mark));
+    const marks = element("span", { className: "tally" }, ...left.map(mark), " ", ...right.map(mark));
     marks.setAttribute("aria-hidden", "true");
     const button = element("button", { type: "button", className: "row" },
       element("span", { className: "asked", textContent: visible(prompt[3]) }), marks,

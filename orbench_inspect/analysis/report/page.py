@@ -31,6 +31,7 @@ def page_data(found: Overview) -> dict[str, Any]:
         "baseline": found.baseline,
         "margin": f"{100 * found.comparison.margin:g}" if found.comparison else None,
         "samples": f"{len(found.samples):,}",
+        "priced": bool(found.samples["cost"].notna().any()),
         "sets": [{"name": name, "should": PAST[wanted[name]]} for name in sets],
         "groups": [_group(found, str(group), sets) for group in _unique(found.rates["group"])],
         "categories": _categories(found),
@@ -253,9 +254,13 @@ def _duration(seconds: float) -> str:
 
 
 def _warnings(found: Overview) -> list[str]:
-    """The warnings the runs gave when they ran, each with the arms that gave it."""
+    """The warnings that runs gave when they ran, each once, with who gave it."""
     by_text: dict[str, list[str]] = {}
     for _, row in found.arms.iterrows():
         for warning in row["warnings"]:
             by_text.setdefault(warning, []).append(f"{row['arm']} on {row['prompt_set']}")
-    return [f"{', '.join(_unique(pd.Series(who)))}: {text}" for text, who in by_text.items()]
+    total = len(found.arms)
+    return [
+        f"{', '.join(who) if len(who) <= 3 else f'{len(who)} of {total} runs'}: {text}"
+        for text, who in by_text.items()
+    ]
