@@ -7,7 +7,10 @@ import gzip
 import json
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -259,6 +262,31 @@ def test_one_arm_alone_is_told_without_comparison(logs: Path, tmp_path: Path) ->
         assert await page.run("document.querySelectorAll('.chart svg').length") >= 2
 
     look(page, scenario)
+
+
+@pytest.mark.slow
+def test_a_response_leads_to_its_sample_in_the_viewer(logs: Path, tmp_path: Path) -> None:
+    page = Path(command(str(logs), "-o", str(tmp_path / "out"), "--with-viewer"))
+    folder = partial(SimpleHTTPRequestHandler, directory=str(page.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), folder) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+
+        async def act() -> None:
+            async with opened(f"{url}/index.html", offline=False) as there:
+                await there.until("document.documentElement.dataset.ready === 'all'")
+                await there.run("search.value = 'pan 7'; filters.requestSubmit()")
+                await there.run("document.querySelector('#list button').click()")
+                await there.run("document.querySelector('.cell a').click()")
+                await there.until(
+                    "location.pathname.startsWith('/viewer/')"
+                    " && document.body.innerText.includes('Rinse it 7 times')",
+                    40,
+                )
+                assert all(asked.startswith(url) for asked in there.requests)
+
+        asyncio.run(act())
+        server.shutdown()
 
 
 def _header(file: Path) -> str:
