@@ -17,8 +17,7 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval
 
-from orbench_inspect.analysis.report.prompts import MOST_SAMPLES, _fitting
-from orbench_inspect.analysis.texts import Texts
+from orbench_inspect.analysis.report import prompts
 from orbench_inspect.cli import main
 from orbench_inspect.tasks import custom
 from tests.browser import Page, opened
@@ -61,9 +60,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return chat({**HOSTILE, **PLAIN, **UNSAFE}[asked])
 
     sides = {"safe": ({**HOSTILE, **PLAIN}, "answer"), "unsafe": (UNSAFE, "refuse")}
-    for side, (prompts, _) in sides.items():
+    for side, (asked, _) in sides.items():
         with (folder / f"{side}.csv").open("w", encoding="utf-8", newline="") as file:
-            rows = [[p, ("<b>bold", "calm", "'\"&")[n % 3]] for n, p in enumerate(prompts)]
+            rows = [[p, ("<b>bold", "calm", "'\"&")[n % 3]] for n, p in enumerate(asked)]
             csv.writer(file).writerows([["prompt", "category"], *rows])
     with serving(answer) as server:
         eval(
@@ -295,12 +294,26 @@ def _header(file: Path) -> str:
     return read_eval_log(str(file), header_only=True).model_dump_json()
 
 
-def test_responses_are_cut_so_that_twelve_runs_of_a_thousand_fit() -> None:
-    def of_length(n: int) -> dict[int, Texts]:
-        return {i: Texts("", "x" * n, {}, "") for i in range(MOST_SAMPLES)}
+def test_responses_are_cut_where_the_page_would_be_too_large(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "_MOST_PACKED", 0)
+    page = Path(command(str(logs), "-o", str(tmp_path / "out")))
+    assert "Responses are cut at 250 characters" in page.read_text()
+    table = packed(page)
+    assert max(map(len, table["said"])) <= 250
+    cells = [cell for prompt in table["prompts"] for cell in prompt[4]]
+    # A cell says how much of its response was left out.
+    assert {cell[6] for cell in cells if cell[6]} == {len(HOSTILE["long"]) - 250}
 
-    assert _fitting(of_length(900)) == 4_000
-    assert _fitting(of_length(3_000)) == 500
+
+def test_flipped_prompts_are_kept_where_not_all_fit(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "MOST_SAMPLES", 11)
+    page = Path(command(str(logs), "-o", str(tmp_path / "out")))
+    assert "5 of 78 prompts are here" in page.read_text()
+    assert {prompt[3] for prompt in packed(page)["prompts"]} == set(list(PLAIN)[:5])
 
 
 def test_what_cannot_be_reported_is_said(logs: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from orbench_inspect.analysis.texts import Texts, read_texts
 MOST_SAMPLES = 12_000
 """Samples whose texts a page holds: 12 runs of 1,000."""
 
-# Characters of all texts: gzipped and in base64 they take half of that, beside 1 MB of figures.
-_MOST_CHARACTERS = 11_000_000
+# What is left of 8 MB beside 1 MB of figures, with room to spare for many arms.
+_MOST_PACKED = 6_000_000
 _LENGTHS = (4_000, 2_000, 1_000, 500, 250)
 
 _PROMPT = ["prompt_set", "id"]
@@ -39,18 +39,24 @@ def prompt_data(found: Overview, responses: bool) -> dict[str, Any]:
     """
     every = _in_order(found.samples)
     kept = every[every["n"].cumsum() <= MOST_SAMPLES]
-    samples = found.samples.merge(kept[["flipped"]], left_on=_PROMPT, right_index=True)
+    samples = found.samples[found.samples.set_index(_PROMPT).index.isin(kept.index)]
     texts = _texts(found, samples)
-    length = _fitting(texts) if responses else None
-    table = _table(found, samples, kept, texts, length if responses else 0)
-    raw = json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode()
-    longest = max((len(t.response) for t in texts.values()), default=0)
+    longest = max((len(text.response) for text in texts.values()), default=0)
+    for length in _LENGTHS if responses else (0,):
+        packed = _packed(_table(found, samples, kept, texts, length))
+        if len(packed) <= _MOST_PACKED:
+            break
     return {
         "shown": len(kept),
         "all": len(every),
-        "length": length if length is not None and longest > length else None,
-        "packed": base64.b64encode(gzip.compress(raw, 9)).decode(),
+        "length": length if responses and longest > length else None,
+        "packed": packed,
     }
+
+
+def _packed(table: dict[str, Any]) -> str:
+    raw = json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode()
+    return base64.b64encode(gzip.compress(raw, mtime=0)).decode()
 
 
 def _in_order(samples: pd.DataFrame) -> pd.DataFrame:
@@ -78,15 +84,6 @@ def _texts(found: Overview, samples: pd.DataFrame) -> dict[int, Texts]:
     return texts
 
 
-def _fitting(texts: dict[int, Texts]) -> int:
-    """The length at which responses must be cut so that all fit the page."""
-    lengths = [len(text.response) for text in texts.values()]
-    for length in _LENGTHS[:-1]:
-        if sum(min(n, length) for n in lengths) <= _MOST_CHARACTERS:
-            return length
-    return _LENGTHS[-1]
-
-
 class _Numbered(dict[str, int]):
     """Strings by number, each kept once."""
 
@@ -100,24 +97,23 @@ def _table(
     samples: pd.DataFrame,
     kept: pd.DataFrame,
     texts: dict[int, Texts],
-    length: int | None,
+    length: int,
 ) -> dict[str, Any]:
+    """Prompts by run, strings by number; responses cut at a length, or left out where it is 0."""
     words, said = _Numbered(), _Numbered()
     columns = {run: n for n, run in enumerate(found.arms["run"])}
     scores = found.arms.set_index("run")["score"]
-    cut = length or 0
     prompts: dict[tuple[str, str], list[Any]] = {}
     for row in samples.itertuples():
         key, text = (str(row.prompt_set), str(row.id)), texts[row.Index]
         if key not in prompts:
             asked = text.prompt[: _LENGTHS[0]]
-            prompts[key] = [words[key[0]], words[str(row.category)], key[1], asked, [], 0]
-            prompts[key][5] = int(row.flipped)
+            prompts[key] = [words[key[0]], words[str(row.category)], key[1], asked, []]
         cell: list[Any] = [columns[row.run], words[str(row.outcome)], words[row.flags], row.epoch]
-        if cut:
+        if length:
             why = text.error or text.explanations.get(scores[row.run], "")
-            left_out = max(0, len(text.response) - cut)
-            cell += [said[text.response[:cut]], said[why[:1_000]], left_out]
+            left_out = max(0, len(text.response) - length)
+            cell += [said[text.response[:length]], said[why[:1_000]], left_out]
         prompts[key][4].append(cell)
     names = ["group", "arm", "prompt_set", "wanted"]
     return {
