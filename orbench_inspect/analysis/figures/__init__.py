@@ -36,8 +36,8 @@ def figures(found: Overview) -> Iterator[Figure]:
         Figure(
             "tradeoff",
             "Both sides at once",
-            "Top left is best. Bars are 95% intervals; dashed lines join a group's arms to its "
-            "baseline."
+            "Top left is best. Bars are 95% intervals."
+            + (" Dashed lines join a group's arms to its baseline." if found.baseline else "")
             + (
                 f" Grey: {WHY_APART}; † served to make the prompts; the dashed curve is the "
                 "paper's fit of degree 2. To look at, not to test against."
@@ -65,8 +65,8 @@ def figures(found: Overview) -> Iterator[Figure]:
         ),
         Figure(
             "radar",
-            "By category, as the paper draws it",
-            "0 in the middle, 100 at the rim.",
+            "Categories as radar charts",
+            "As in the paper: 0 in the middle, 100 at the rim, small is good.",
             radar(found.categories, found.baseline),
         ),
         Figure(
