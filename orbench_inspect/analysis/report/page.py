@@ -1,5 +1,6 @@
 """What a page says, as plain data: numbers already written as they are read."""
 
+import re
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -39,7 +40,7 @@ def page_data(found: Overview) -> dict[str, Any]:
         "causes": [cause for cause in CAUSES if cause in set(found.outcomes["outcome"])],
         "corrected": "corrected" in found.rates,
         "runs": [_run(found, row) for _, row in found.arms.iterrows()],
-        "notes": [plain(note) for note in [*found.notes, *_warnings(found)]],
+        "notes": [_note(note) for note in [*found.notes, *_warnings(found)]],
         "methods": methods(found.comparison) if found.comparison else None,
     }
 
@@ -221,7 +222,8 @@ def _run(found: Overview, row: Any) -> dict[str, str]:
     """One run: what was asked of whom, and every hash and version that decides its numbers."""
     samples = found.samples[found.samples["run"] == row["run"]]
     cost = samples["cost"].astype(float)
-    revision = row["revision"] or "no revision (read from files)"
+    revision = row["revision"] if isinstance(row["revision"], str) else "read from files"
+    temperature, most = (_setting(row[name]) for name in ("temperature", "max_tokens"))
     told = {
         "model": row["model"],
         "arm": row["arm"],
@@ -231,7 +233,7 @@ def _run(found: Overview, row: Any) -> dict[str, str]:
         "judge prompt": f"{row.get('judge_prompt') or ''} {_short(row['judge_prompt_sha256'])}",
         "data": _short(row["data_sha256"]),
         "what was asked": _short(row["composed_sha256"]),
-        "decoding": f"temperature {row['temperature']}, {row['max_tokens']} tokens",
+        "decoding": f"temperature {temperature}, {most} tokens",
         "tokens": f"{samples['tokens'].sum():,.0f}",
         "time": _duration(samples["seconds"].sum()),
         "dollars": "" if cost.isna().all() else f"{cost.sum():.2f}",
@@ -247,10 +249,19 @@ def _short(sha: object) -> str:
     return str(sha)[:12] if isinstance(sha, str) else ""
 
 
+def _setting(value: Any) -> str:
+    return "by default" if pd.isna(value) else f"{value:g}"
+
+
 def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _note(note: str) -> str:
+    """A note without the folders of whoever made the report: a page is passed on."""
+    return plain(re.sub(r"\S*/([^/\s]+\.(?:eval|json))", r"\1", note))
 
 
 def _warnings(found: Overview) -> list[str]:
