@@ -1,6 +1,8 @@
 """Figures: what is drawn is what the frames say, and the published layer is told apart."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -22,6 +24,7 @@ def seen(runs: Runs) -> Overview:
     return overview(Runs(runs.runs, samples, runs.notes), by="mitigation")
 
 
+@cache
 def study() -> Overview:
     return seen(
         made(
@@ -126,5 +129,5 @@ def test_the_radar_shows_harmful_prompts_as_answered() -> None:
 def test_rules_are_not_compared_with_themselves() -> None:
     assert "judge_matcher" in {figure.name for figure in figures(study())}
     found = study()
-    found.arms["scorer"] = "matcher"
+    found = replace(found, arms=found.arms.assign(scorer="matcher"))
     assert "judge_matcher" not in {figure.name for figure in figures(found)}
