@@ -89,7 +89,13 @@ def export_command(
     help="What tells the arms apart. Default: what does.",
 )
 @click.option("--baseline", help="The arm to compare with. Default: none, or the first by name.")
-@click.option("--margin", default=2.0, show_default=True, type=click.FloatRange(0, 100))
+@click.option(
+    "--margin",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(0, 100),
+    help="Points that an arm may refuse less of harmful prompts and be called not worse.",
+)
 @click.option("--judge", help="Take this judge's scores, where logs have those of several.")
 @click.option("--no-responses", is_flag=True, help="Leave out what models wrote, for sharing.")
 @click.option("--with-viewer", is_flag=True, help="Bundle Inspect's viewer, and link into it.")

@@ -21,6 +21,8 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
+from orbench_inspect.analysis.large_reads import collection_paused
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -54,12 +56,12 @@ def read_runs(*sources: str) -> Runs:
     sample_rows: list[dict[str, Any]] = []
     for log in _newest(list(_headers(sources, notes)), notes):
         _note_state(log, notes)
-        summaries = read_eval_log_sample_summaries(log.location)
-        for name in _score_names(summaries):
-            rows = [_sample(summary, name) for summary in summaries]
-            run = len(run_rows)
-            run_rows.append({"run": run, "score": name, **_run(log, summaries, name, notes)})
-            sample_rows += [{"run": run, **row} for row in rows]
+        with collection_paused():
+            summaries = read_eval_log_sample_summaries(log.location)
+            for name in _score_names(summaries):
+                run = len(run_rows)
+                run_rows.append({"run": run, "score": name, **_run(log, summaries, name, notes)})
+                sample_rows += [{"run": run, **_sample(summary, name)} for summary in summaries]
     if not run_rows:
         raise ValueError(
             f"no run of orbench_inspect in {', '.join(sources)}"

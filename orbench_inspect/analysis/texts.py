@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from inspect_ai.log import EvalSample, read_eval_log, read_eval_log_samples_by_id
 
+from orbench_inspect.analysis.large_reads import collection_paused
+
 # The log's directory is read once a chunk, and a chunk's samples are held at once.
 _CHUNK = 5_000
 _UNREAD = {"attachments", "events", "messages", "store", "timelines"}
@@ -41,7 +43,8 @@ def read_texts(file: str, samples: Iterable[tuple[str, int]]) -> Iterator[Texts]
     for start in range(0, len(asked), _CHUNK):
         chunk = asked[start : start + _CHUNK]
         try:
-            found = read_eval_log_samples_by_id(file, chunk, exclude_fields=_UNREAD)
+            with collection_paused():
+                found = read_eval_log_samples_by_id(file, chunk, exclude_fields=_UNREAD)
         except (IndexError, KeyError) as ex:
             raise ValueError(f"{file}: a sample of its summaries is missing ({ex})") from ex
         yield from map(_texts, found)
