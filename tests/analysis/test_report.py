@@ -17,6 +17,8 @@ import pytest
 from click.testing import CliRunner
 from inspect_ai import eval
 
+from orbench_inspect.analysis import read_runs
+from orbench_inspect.analysis.overview import overview
 from orbench_inspect.analysis.report import prompts
 from orbench_inspect.cli import main
 from orbench_inspect.tasks import custom
@@ -107,7 +109,11 @@ def packed(page: Path) -> Any:
     """The table of prompts that a page holds."""
     found = re.search(r'id="packed">([^<]+)<', page.read_text())
     assert found is not None
-    return json.loads(gzip.decompress(base64.b64decode(found[1])))
+    return unpacked(found[1])
+
+
+def unpacked(table: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(table)))
 
 
 @pytest.mark.parametrize("window", [{}, {"dark": True}, {"width": 390}], ids=str)
@@ -148,6 +154,7 @@ def test_hostile_text_changes_nothing_but_its_own_cell(report: Path) -> None:
 
     look(report, scenario)
     # The response of 1 MB is cut, and is nowhere whole.
+    assert "Responses are cut at 4,000 characters" in report.read_text()
     assert report.stat().st_size < 2_500_000
 
 
@@ -295,12 +302,12 @@ def _header(file: Path) -> str:
 
 
 def test_responses_are_cut_where_the_page_would_be_too_large(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompts, "_MOST_PACKED", 0)
-    page = Path(command(str(logs), "-o", str(tmp_path / "out")))
-    assert "Responses are cut at 250 characters" in page.read_text()
-    table = packed(page)
+    data = prompts.prompt_data(overview(read_runs(str(logs))), responses=True)
+    assert data["length"] == 250
+    table = unpacked(data["packed"])
     assert max(map(len, table["said"])) <= 250
     cells = [cell for prompt in table["prompts"] for cell in prompt[4]]
     # A cell says how much of its response was left out.
@@ -308,12 +315,13 @@ def test_responses_are_cut_where_the_page_would_be_too_large(
 
 
 def test_flipped_prompts_are_kept_where_not_all_fit(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompts, "MOST_SAMPLES", 11)
-    page = Path(command(str(logs), "-o", str(tmp_path / "out")))
-    assert "5 of 78 prompts are here" in page.read_text()
-    assert {prompt[3] for prompt in packed(page)["prompts"]} == set(list(PLAIN)[:5])
+    data = prompts.prompt_data(overview(read_runs(str(logs))), responses=True)
+    assert (data["shown"], data["all"]) == (5, 78)
+    kept = unpacked(data["packed"])["prompts"]
+    assert {prompt[3] for prompt in kept} == set(list(PLAIN)[:5])
 
 
 def test_what_cannot_be_reported_is_said(logs: Path, tmp_path: Path) -> None:
