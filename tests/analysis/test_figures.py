@@ -131,3 +131,8 @@ def test_rules_are_not_compared_with_themselves() -> None:
     found = study()
     found = replace(found, arms=found.arms.assign(scorer="matcher"))
     assert "judge_matcher" not in {figure.name for figure in figures(found)}
+
+
+def test_an_arm_without_a_scored_prompt_is_drawn_as_what_it_is() -> None:
+    found = seen(made({"none": {"hard": ["unparsed"] * 30}}, categories=["x", "y", "z"]))
+    assert [figure.name for figure in figures(found)] == ["outcomes", "judge_matcher"]

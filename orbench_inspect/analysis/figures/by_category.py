@@ -82,9 +82,9 @@ def radar(categories: pd.DataFrame, baseline: str | None) -> Any:
         three categories, which span no area.
     """
     rows = []
-    for _, of_group in categories.groupby("group", sort=False):
+    for _, of_group in categories.dropna(subset="rate").groupby("group", sort=False):
         panels = [
-            _radar_panel(of_set.dropna(subset="rate"), baseline)
+            _radar_panel(of_set, baseline)
             for _, of_set in of_group.groupby("prompt_set", sort=False)
             if of_set["category"].nunique() >= 3
         ]

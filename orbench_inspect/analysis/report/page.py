@@ -148,7 +148,8 @@ def _sentence(cells: list[dict[str, Any] | None], baseline: str | None) -> str:
     for cell in cells:
         if cell is None:
             continue
-        part = f"{cell['rate']}% of {cell['kind']} prompts"
+        share = "an unknown share" if cell["rate"] == "n/a" else f"{cell['rate']}%"
+        part = f"{share} of {cell['kind']} prompts"
         if cell["difference"] is not None:
             part += f" ({cell['difference']} points from {baseline} {cell['difference_interval']})"
         else:

@@ -115,12 +115,10 @@ def _table(
             left_out = max(0, len(text.response) - length)
             cell += [said[text.response[:length]], said[why[:1_000]], left_out]
         prompts[key][4].append(cell)
-    names = ["group", "arm", "prompt_set", "wanted"]
+    runs = found.arms[["group", "arm"]].astype(str)
+    runs["file"] = found.arms["file"].str.rpartition("/")[2]
     return {
-        "runs": [
-            {**{n: str(row[n]) for n in names}, "file": str(row["file"]).rpartition("/")[2]}
-            for _, row in found.arms.iterrows()
-        ],
+        "runs": runs.to_dict("records"),
         "words": list(words),
         "said": list(said),
         "prompts": [prompts[key] for key in kept.index if key in prompts],
