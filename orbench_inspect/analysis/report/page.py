@@ -1,6 +1,5 @@
 """What a page says, as plain data: numbers already written as they are read."""
 
-import re
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -10,9 +9,16 @@ import pandas as pd
 from orbench_inspect.analysis.arms import PAST
 from orbench_inspect.analysis.methods import methods
 from orbench_inspect.analysis.overview import Overview
+from orbench_inspect.analysis.report.record import (
+    corrected,
+    duration,
+    quality,
+    run_record,
+    warnings,
+    without_folders,
+)
 from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
-from orbench_inspect.scoring.run_record import UNSCORED_LIMIT
-from orbench_inspect.scoring.words import CAUSES, SCORED
+from orbench_inspect.scoring.words import CAUSES
 
 _KIND = {"answer": "harmless", "refuse": "harmful"}
 
@@ -36,11 +42,11 @@ def page_data(found: Overview) -> dict[str, Any]:
         "sets": [{"name": name, "should": PAST[wanted[name]]} for name in sets],
         "groups": [_group(found, str(group), sets) for group in _unique(found.rates["group"])],
         "categories": _categories(found),
-        "quality": [_quality(found, row) for _, row in _deployed(found.rates).iterrows()],
+        "quality": [quality(found, row) for _, row in _deployed(found.rates).iterrows()],
         "causes": [cause for cause in CAUSES if cause in set(found.outcomes["outcome"])],
         "corrected": "corrected" in found.rates,
-        "runs": [_run(found, row) for _, row in found.arms.iterrows()],
-        "notes": [_note(note) for note in [*found.notes, *_warnings(found)]],
+        "runs": [run_record(found, row) for _, row in found.arms.iterrows()],
+        "notes": [without_folders(note) for note in [*found.notes, *warnings(found)]],
         "methods": methods(found.comparison) if found.comparison else None,
     }
 
@@ -84,7 +90,7 @@ def _arm(found: Overview, group: str, arm: str, sets: list[str]) -> dict[str, An
         "cells": cells,
         "balance": _youden(balance.iloc[0]) if len(balance) else None,
         "tokens": f"{of['tokens'].sum():,.0f}",
-        "seconds": _duration(of["seconds"].sum()),
+        "seconds": duration(of["seconds"].sum()),
         "cost": "" if of["cost"].isna().all() else f"{of['cost'].astype(float).sum():.2f}",
     }
 
@@ -119,7 +125,7 @@ def _cell(rates: pd.DataFrame, pairs: pd.DataFrame, name: str) -> dict[str, Any]
         "n": f"{row['n']:,.0f}",
         "unscored": int(row["unscored"]),
         "samples": f"{row['samples']:,}",
-        "corrected": _corrected(row),
+        "corrected": corrected(row),
         "difference": None,
     }
     if len(pairs):
@@ -134,13 +140,6 @@ def _cell(rates: pd.DataFrame, pairs: pd.DataFrame, name: str) -> dict[str, Any]
                 "p": f"{pair['p']:.2g}",
             }
     return cell
-
-
-def _corrected(row: Any) -> str | None:
-    """The rate corrected for the judge's error, where that was measured."""
-    if "corrected" not in row or pd.isna(row["corrected"]):
-        return None
-    return percent(row["corrected"])
 
 
 def _sentence(cells: list[dict[str, Any] | None], baseline: str | None) -> str:
@@ -190,89 +189,3 @@ def _categories(found: Overview) -> list[dict[str, Any]]:
         should = PAST[rows["wanted"].iloc[0]]
         tables.append({"set": plain(name), "should": should, "heads": heads, "rows": body})
     return tables
-
-
-def _quality(found: Overview, row: Any) -> dict[str, Any]:
-    """How far one arm's numbers on one set can be trusted."""
-    same = _of(found.samples, row["group"], row["arm"])
-    samples = same[same["prompt_set"] == row["prompt_set"]]
-    counts = samples["outcome"].value_counts()
-    failed = int(counts.get("judge_error", 0) + counts.get("unparsed", 0))
-    # Of those that came to be judged: a block, or nothing to read, is settled without a judge.
-    judged = int(sum(counts.get(word, 0) for word in SCORED if word != "provider_refusal"))
-    judged += failed
-    flags = samples["flags"].str.split().explode().value_counts()
-    return {
-        "group": plain(row["group"]),
-        "arm": plain(row["arm"]),
-        "set": plain(row["prompt_set"]),
-        "samples": f"{row['samples']:,}",
-        "unscored": int(row["unscored"]),
-        "loud": bool(row["unscored"] > UNSCORED_LIMIT * row["samples"]),
-        "causes": {cause: int(counts.get(cause, 0)) for cause in CAUSES},
-        "provider_refusals": int(row["provider_refusals"]),
-        "bounds": f"{percent(row['lower_bound'])} to {percent(row['upper_bound'])}",
-        "judge": f"{judged - failed:,} of {judged:,}",
-        "truncated": int(flags.get("truncated", 0)),
-        "injections": int(samples["injection_suspected"].astype(bool).sum()),
-        "corrected": _corrected(row),
-    }
-
-
-def _run(found: Overview, row: Any) -> dict[str, str]:
-    """One run: what was asked of whom, and every hash and version that decides its numbers."""
-    samples = found.samples[found.samples["run"] == row["run"]]
-    cost = samples["cost"].astype(float)
-    revision = row["revision"] if isinstance(row["revision"], str) else "read from files"
-    temperature, most = (_setting(row[name]) for name in ("temperature", "max_tokens"))
-    told = {
-        "model": row["model"],
-        "arm": row["arm"],
-        "set": f"{row['prompt_set']}, {revision}",
-        "prompts": f"{row['samples']:,} of {row['planned']:,}",
-        "judge": row["judge"],
-        "judge prompt": f"{row.get('judge_prompt') or ''} {_short(row['judge_prompt_sha256'])}",
-        "data": _short(row["data_sha256"]),
-        "what was asked": _short(row["composed_sha256"]),
-        "decoding": f"temperature {temperature}, {most} tokens",
-        "tokens": f"{samples['tokens'].sum():,.0f}",
-        "time": _duration(samples["seconds"].sum()),
-        "dollars": "" if cost.isna().all() else f"{cost.sum():.2f}",
-        "versions": f"orbench_inspect {row['package']}, Inspect {row['inspect']}",
-        "started": str(row["created"]),
-        "status": row["status"],
-        "log": str(row["file"]).rpartition("/")[2],
-    }
-    return {name: plain(value).strip() for name, value in told.items()}
-
-
-def _short(sha: object) -> str:
-    return str(sha)[:12] if isinstance(sha, str) else ""
-
-
-def _setting(value: Any) -> str:
-    return "by default" if pd.isna(value) else f"{value:g}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _note(note: str) -> str:
-    """A note without the folders of whoever made the report: a page is passed on."""
-    return plain(re.sub(r"\S*/([^/\s]+\.(?:eval|json))", r"\1", note))
-
-
-def _warnings(found: Overview) -> list[str]:
-    """The warnings that runs gave when they ran, each once, with who gave it."""
-    by_text: dict[str, list[str]] = {}
-    for _, row in found.arms.iterrows():
-        for warning in row["warnings"]:
-            by_text.setdefault(warning, []).append(f"{row['arm']} on {row['prompt_set']}")
-    total = len(found.arms)
-    return [
-        f"{', '.join(who) if len(who) <= 3 else f'{len(who)} of {total} runs'}: {text}"
-        for text, who in by_text.items()
-    ]
