@@ -109,7 +109,7 @@ def compare(
             shared = {**names, "arm": row["arm"], "wanted": row["wanted"]}
             samples = asked[row["arm"]]
             rates += [{**shared, **arm_rate(samples, r, sizes)} for r in READINGS]
-            costs.append({**shared, **arm_cost(samples)})
+            costs.append({**shared, **_cost(samples)})
             if row["arm"] == chosen:
                 continue
             if chosen not in asked:
@@ -233,8 +233,7 @@ def _bounds(
     return float(np.average(low, weights=weights)), float(np.average(high, weights=weights))
 
 
-def arm_cost(samples: pd.DataFrame) -> dict[str, Any]:
-    """A row of costs: tokens, seconds, characters and dollars a prompt of one run."""
+def _cost(samples: pd.DataFrame) -> dict[str, Any]:
     return {
         f"{name}_per_prompt": float(samples[name].astype(float).mean())
         for name in ("tokens", "seconds", "characters", "cost")
