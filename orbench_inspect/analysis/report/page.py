@@ -31,6 +31,8 @@ def page_data(found: Overview) -> dict[str, Any]:
     """
     sets = sets_in_order(found.rates)
     wanted = found.rates.groupby("prompt_set")["wanted"].first()
+    runs = [run_record(found, row) for _, row in found.arms.iterrows()]
+    shared = {name: value for name, value in runs[0].items() if len({r[name] for r in runs}) == 1}
     return {
         "title": _title(found),
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -45,7 +47,8 @@ def page_data(found: Overview) -> dict[str, Any]:
         "quality": [quality(found, row) for _, row in _deployed(found.rates).iterrows()],
         "causes": [cause for cause in CAUSES if cause in set(found.outcomes["outcome"])],
         "corrected": "corrected" in found.rates,
-        "runs": [run_record(found, row) for _, row in found.arms.iterrows()],
+        "shared": {name: value for name, value in shared.items() if value},
+        "runs": [{n: v for n, v in run.items() if n not in shared} for run in runs],
         "notes": [without_folders(note) for note in [*found.notes, *warnings(found)]],
         "methods": methods(found.comparison) if found.comparison else None,
     }
