@@ -8,6 +8,7 @@ import click
 
 from orbench_inspect.cli_judge import draw, regrade
 from orbench_inspect.cli_judge import judge as judge_command
+from orbench_inspect.cli_reports import REPORT_COMMANDS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -209,6 +210,10 @@ def _calibration(
 main.add_command(judge_command)
 main.add_command(draw)
 main.add_command(regrade)
+
+for command in REPORT_COMMANDS:
+    main.add_command(command)
+
 
 if __name__ == "__main__":
     main()

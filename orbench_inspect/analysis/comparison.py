@@ -113,14 +113,16 @@ def compare(
         names = dict(zip(("group", "prompt_set"), map(str, keys), strict=True))
         asked = {row["arm"]: _samples(runs, row) for _, row in group.iterrows()}
         ids = {row["arm"]: int(row["run"]) for _, row in group.iterrows()}
-        sizes = next((w for _, row in group.iterrows() if (w := _weights(row)) is not None), None)
+        sizes = next(
+            (w for _, row in group.iterrows() if (w := category_sizes(row)) is not None), None
+        )
         for _, row in group.iterrows():
             shared = {**names, "arm": row["arm"], "wanted": row["wanted"]}
             samples = asked[row["arm"]]
             rates += [
                 {
                     **shared,
-                    **_rate(samples, r, sizes),
+                    **arm_rate(samples, r, sizes),
                     **corrections.rate(ids[row["arm"]], samples, r, sizes),
                 }
                 for r in READINGS
@@ -185,13 +187,22 @@ def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:
     return runs.samples[runs.samples["run"] == row["run"]]
 
 
-def _weights(row: "pd.Series[Any]") -> Mapping[str, float] | None:
-    """Sizes of the categories in the set, where equal numbers of each were asked."""
+def category_sizes(row: "pd.Series[Any]") -> Mapping[str, float] | None:
+    """Sizes of the categories in a run's set, where equal numbers of each were asked."""
     equal = row["per_category"]
     return row["population"] if equal is not None and not pd.isna(equal) else None
 
 
-def _rate(samples: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None) -> dict[str, Any]:
+def arm_rate(
+    samples: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None
+) -> dict[str, Any]:
+    """A row of rates: rate, interval, counts and bounds of one run.
+
+    Args:
+        samples: Samples of the run.
+        reading: `deployed` or `model_only`.
+        sizes: From `category_sizes`.
+    """
     prompts = by_prompt(samples, reading)
     equal = macro(prompts)
     bounds = limits(samples, reading)

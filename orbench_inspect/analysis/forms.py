@@ -11,6 +11,7 @@ from orbench_inspect.analysis.comparison import Comparison
 from orbench_inspect.analysis.wording import (
     interval,
     judged_by,
+    no_formula,
     percent,
     plain,
     sets_in_order,
@@ -36,14 +37,14 @@ def as_json(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """Rates and differences, a row for each group, arm, prompt set and reading.
+    """Rates and differences, a row for each group, arm, prompt set and reading."""
+    return as_sheet(joined(comparison))
 
-    Text that a spreadsheet would take for a formula is given an apostrophe.
-    """
-    frame = joined(comparison)
-    for column in frame.select_dtypes(exclude="number"):
-        frame[column] = frame[column].map(_no_formula)
-    return str(frame.to_csv(index=False))
+
+def as_sheet(frame: pd.DataFrame) -> str:
+    """A frame as CSV; text that a spreadsheet would take for a formula is given an apostrophe."""
+    texts = frame.select_dtypes(exclude="number").columns
+    return str(frame.assign(**{c: frame[c].map(_cell) for c in texts}).to_csv(index=False))
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -142,9 +143,8 @@ def corrected(row: Any) -> tuple[str, str, str]:
     )
 
 
-def _no_formula(value: object) -> object:
-    text = plain(value) if isinstance(value, str) else value
-    return f"'{text}" if isinstance(text, str) and text[:1] in "=+-@\t" and text else text
+def _cell(value: object) -> object:
+    return no_formula(plain(value)) if isinstance(value, str) else value
 
 
 def _latex(text: str) -> str:

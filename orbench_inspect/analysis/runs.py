@@ -21,6 +21,7 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
+from orbench_inspect.analysis.large_reads import collection_paused
 from orbench_inspect.scoring.panel import panel_name
 
 
@@ -30,7 +31,8 @@ class Runs:
 
     runs: pd.DataFrame
     """One row a run and judge: `run`, `file`, `model`, `mitigation`, `replicate`, `prompt_set`,
-    `wanted`, `judge`, `judge_prompt` (its rubric), hashes, versions and counts."""
+    `wanted`, `judge`, `judge_prompt` (its rubric), `scorer` (what gave this score), hashes,
+    versions, counts, and the warnings the run itself gave."""
     samples: pd.DataFrame
     """One row a sample and judge: `run`, `id`, `category`, `epoch`, `outcome`, `deployed` and
     `model_only` (1.0 refused, 0.0 answered, nan neither), flags, matcher, length; what the
@@ -57,24 +59,32 @@ def read_runs(*sources: str) -> Runs:
     sample_rows: list[dict[str, Any]] = []
     for log in newest(list(_headers(sources, notes)), notes):
         _note_state(log, notes)
-        summaries = read_eval_log_sample_summaries(log.location)
-        found: dict[tuple[object, ...], tuple[dict[str, Any], str]] = {}
-        for name in score_names(summaries):
-            told = _run(log, summaries, name, notes)
-            by = (told["judge"], told["judge_prompt_sha256"])
-            if by in found:
-                notes.append(f"{_name(log)}: score {name} takes the place of {found[by][1]}")
-            found[by] = told, name
-        for told, name in found.values():
-            run = len(run_rows)
-            run_rows.append({"run": run, "score": name, **told})
-            sample_rows += [{"run": run, **_sample(summary, name)} for summary in summaries]
+        with collection_paused():
+            summaries = read_eval_log_sample_summaries(log.location)
+            for told in _scores(log, summaries, notes):
+                run = len(run_rows)
+                run_rows.append({"run": run, **told})
+                sample_rows += [{"run": run, **_sample(s, told["score"])} for s in summaries]
     if not run_rows:
         raise ValueError(
             f"no run of orbench_inspect in {', '.join(sources)}"
             + "".join(f"\n  {n}" for n in notes)
         )
     return Runs(pd.DataFrame(run_rows), pd.DataFrame(sample_rows), notes)
+
+
+def _scores(
+    log: EvalLog, summaries: Sequence[EvalSampleSummary], notes: list[str]
+) -> list[dict[str, Any]]:
+    """The run as each judge scored it; a judge's later score takes the place of an earlier."""
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
+    for name in score_names(summaries):
+        told = {"score": name, **_run(log, summaries, name, notes)}
+        by = (told["judge"], told["judge_prompt_sha256"])
+        if by in found:
+            notes.append(f"{_name(log)}: score {name} takes the place of {found[by]['score']}")
+        found[by] = told
+    return list(found.values())
 
 
 def _headers(sources: Sequence[str], notes: list[str]) -> Iterator[EvalLog]:
@@ -181,10 +191,15 @@ def _run(
         "samples": len(summaries),
         "planned": planned,
         "system": state,
+        "warnings": [str(warning) for warning in _listed(record.get("warnings"))],
         "inspect": log.eval.packages.get("inspect_ai"),
         "temperature": log.plan.config.temperature,
         "max_tokens": log.plan.config.max_tokens,
     }
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None, str | None]:
@@ -222,7 +237,7 @@ def _sample(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
         "model_only": float("nan") if outcome == "provider_refusal" else value,
         "unscored": isnan(value),
         "composed_sha256": summary.metadata.get("composed_sha256"),
-        "flags": str(meta.get("flags", "")),
+        "flags": " ".join(meta.get("flags") or ()),
         "injection_suspected": bool(meta.get("injection_suspected", False)),
         "route": meta.get("route"),
         "decided_by": meta.get("decided_by"),

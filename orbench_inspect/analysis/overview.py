@@ -1,0 +1,133 @@
+"""All that can be told of some runs: each arm by itself, and compared where there are several."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from orbench_inspect.analysis.arms import By, arms_of
+from orbench_inspect.analysis.comparison import (
+    MARGIN,
+    Comparison,
+    arm_rate,
+    category_sizes,
+    compare,
+)
+from orbench_inspect.analysis.published import CATEGORIES
+from orbench_inspect.analysis.rates import READINGS, by_prompt, wilson
+from orbench_inspect.analysis.runs import Runs
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Runs named as arms, what each came to, and their comparison if there are several."""
+
+    by: By
+    baseline: str | None
+    """The arm the others are compared with; None where nothing is compared."""
+    arms: pd.DataFrame
+    """The runs that count, with `group` and `arm`, the baseline first."""
+    samples: pd.DataFrame
+    """Their samples, with `group`, `arm`, `prompt_set` and `wanted` of the run."""
+    rates: pd.DataFrame
+    """A row for each group, arm, prompt set and reading, as in `Comparison`."""
+    categories: pd.DataFrame
+    """A row for each group, arm, prompt set and category: scored prompts `n`, `rate` and its
+    interval, deployed reading; the paper's categories in its order, then others by name."""
+    outcomes: pd.DataFrame
+    """A row for each group, arm, prompt set and outcome: `n` and `share` of all samples."""
+    comparison: Comparison | None
+    notes: list[str]
+
+
+def overview(
+    runs: Runs,
+    by: By | None = None,
+    baseline: str | None = None,
+    margin: float = MARGIN,
+    judge: str | None = None,
+) -> Overview:
+    """Tell all of some runs.
+
+    Args:
+        runs: From `read_runs`.
+        by: What tells the arms apart; None for mitigations, or models if there is one
+            mitigation and several of those, or judges.
+        baseline: The arm to compare with, as in `compare`.
+        margin: The margin, as a proportion.
+        judge: Take the scores of this judge, where logs have those of several.
+
+    Raises:
+        ValueError: If the runs do not fit together, as in `compare`.
+    """
+    by = by or _told_apart_by(runs, judge)
+    notes = list(runs.notes)
+    arms = arms_of(runs.runs, by, judge, notes)
+    comparison = None
+    if arms["arm"].nunique() > 1:
+        comparison = compare(runs, by, baseline, margin, judge)
+        arms, notes = comparison.runs, comparison.notes
+    elif baseline is not None and baseline not in set(arms["arm"]):
+        raise ValueError(f"no arm '{baseline}' to compare with; there is: {arms['arm'].iloc[0]}")
+    names = ["run", "group", "arm", "prompt_set", "wanted"]
+    samples = runs.samples.merge(arms[names], on="run", validate="many_to_one")
+    return Overview(
+        by=by,
+        baseline=comparison.baseline if comparison else None,
+        arms=arms,
+        samples=samples,
+        rates=comparison.rates if comparison else pd.DataFrame(_rates(arms, samples)),
+        categories=pd.DataFrame(_categories(arms, samples)),
+        outcomes=_outcomes(arms, samples),
+        comparison=comparison,
+        notes=notes,
+    )
+
+
+def _told_apart_by(runs: Runs, judge: str | None) -> By:
+    kept = runs.runs if judge is None else runs.runs[runs.runs["judge"] == judge]
+    parts = kept[["mitigation", "replicate", "product_sha256", "system_as"]].astype(str)
+    if len(parts.drop_duplicates()) > 1:
+        return "mitigation"
+    if kept["model"].nunique() > 1:
+        return "model"
+    return "judge" if kept["judge"].nunique() > 1 else "mitigation"
+
+
+def _each(arms: pd.DataFrame, samples: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
+    by_run = dict(iter(samples.groupby("run")))
+    for _, row in arms.iterrows():
+        if row["run"] in by_run:
+            yield row, by_run[row["run"]]
+
+
+def _names(row: Any) -> dict[str, Any]:
+    return {name: row[name] for name in ("group", "arm", "prompt_set", "wanted")}
+
+
+def _rates(arms: pd.DataFrame, samples: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    for row, mine in _each(arms, samples):
+        for reading in READINGS:
+            yield {**_names(row), **arm_rate(mine, reading, category_sizes(row))}
+
+
+def _categories(arms: pd.DataFrame, samples: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    for row, mine in _each(arms, samples):
+        values = by_prompt(mine, "deployed").groupby("category")["value"]
+        found = {str(name): of.dropna() for name, of in values}
+        ordered = [c for c in CATEGORIES if c in found]
+        for name in [*ordered, *sorted(found.keys() - set(CATEGORIES))]:
+            n, rate = len(found[name]), float(found[name].mean())
+            lower, upper = wilson(rate, n)
+            numbers = {"n": n, "rate": rate, "lower": lower, "upper": upper}
+            yield {**_names(row), "category": name, **numbers}
+
+
+def _outcomes(arms: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    rows = [
+        {**_names(row), "outcome": outcome, "n": n, "share": n / len(mine)}
+        for row, mine in _each(arms, samples)
+        for outcome, n in mine["outcome"].value_counts().items()
+    ]
+    return pd.DataFrame(rows)
