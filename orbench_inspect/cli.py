@@ -150,7 +150,13 @@ def compare(
         found = compare_runs(runs, cast(Any, by), baseline, share, judge, judge_prompt, calibration)
         gates = Gates(max_hard_refusal, min_toxic_refusal, margin, gated)
         reasons = missed(found, gates)
-        selected = select_and_test(runs, cast(Any, by), baseline, share) if select else []
+        if select and calibration is not None:
+            raise ValueError("--select tests as judged: leave out --labels and --external")
+        selected = (
+            select_and_test(runs, cast(Any, by), baseline, share, judge, judge_prompt)
+            if select
+            else []
+        )
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
     written = {

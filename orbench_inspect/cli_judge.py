@@ -43,14 +43,19 @@ def judge(
     from orbench_inspect.analysis.runs import read_runs
 
     sources = logs or ("logs",)
-    console = Console(width=None if sys.stdout.isatty() else 110)
+    console = Console(width=None if sys.stdout.isatty() else 124)
+    notes: list[str] = []
     try:
         if labels:
-            judged = join_labels(labels, read_runs(*sources), cast(Any, partial))
-            levels = [(), ("side",), ("arm",), ("arm", "side")]
+            joined = join_labels(labels, read_runs(*sources), cast(Any, partial))
+            judged, notes = joined.rows, joined.notes
+            levels: list[tuple[str, ...]] = [(), ("side",), ("arm",), ("arm", "side")]
         elif (judged := read_validations(*sources)).empty:
             success = judge_success(read_runs(*sources))
-            console.print(as_success_table(success))
+            if form is None:
+                console.print(as_success_table(success))
+            else:
+                click.echo(as_form(success, form))
             return
         else:
             levels = [*LEVELS]
@@ -60,10 +65,12 @@ def judge(
         table = judge_table(judged, told)
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
-    if form is not None:
+    if form is None:
+        console.print(as_tables(table))
+    else:
         click.echo(as_form(table, form))
-        return
-    console.print(as_tables(table))
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
 
 
 @click.command()

@@ -142,7 +142,13 @@ def validation(labelled: LabelledSet, options: ValidationOptions) -> Task:
     return Task(
         dataset=MemoryDataset(samples, name="labelled", location=", ".join(options.labels)),
         solver=replay(),
-        scorer=[refusal("judge", options.judge_prompt), outcome(), matcher(), agreement()],
+        scorer=[
+            refusal("judge", options.judge_prompt),
+            outcome(),
+            matcher(),
+            agreement(),
+            agreement("matcher"),
+        ],
         model="none/none",
         cleanup=preflight.note_calls,
         early_stopping=preflight,

@@ -25,5 +25,10 @@ def same_cell(one: str, other: str) -> bool:
     return _bare(one) == _bare(other)
 
 
+def is_cut_off(cell: str, whole: str) -> bool:
+    """Whether a cell holds only the beginning of a text, as some programs leave it."""
+    return len(_bare(cell)) >= 100 and _bare(whole).startswith(_bare(cell))
+
+
 def _bare(cell: str) -> str:
     return re.sub(r"\s+", " ", cell.strip().removeprefix("'")).strip()

@@ -2,13 +2,16 @@
 
 import csv
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+_Reader = Callable[[Path, str, Collection[str] | None], Iterator[tuple[str, dict[str, Any]]]]
 
 
 def read_table(
-    path: Path, column: str, columns: Collection[str] | None = None
+    path: Path, column: str, columns: Collection[str] | None = None, spreadsheet: bool = False
 ) -> list[tuple[str, dict[str, Any]]]:
     """Read a table.
 
@@ -16,6 +19,8 @@ def read_table(
         path: The file; its ending says what it is.
         column: A column it must have.
         columns: Those to read where reading others costs memory; all if left out.
+        spreadsheet: Whether the file may have been saved by a spreadsheet: csv with semicolons
+            or tabs, and as UTF-16, as some save it.
 
     Returns:
         Each row with the words that name its place in the file.
@@ -25,7 +30,11 @@ def read_table(
     """
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file in it")
-    readers = {".csv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}
+    readers: dict[str, _Reader] = {
+        ".csv": partial(_csv, spreadsheet=spreadsheet),
+        ".jsonl": _jsonl,
+        ".parquet": _parquet,
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ValueError(f"{path}: unknown kind of file; use one of {', '.join(readers)}")
@@ -43,12 +52,14 @@ def kind_of(value: object) -> str:
 
 
 def _csv(
-    path: Path, column: str, columns: Collection[str] | None
+    path: Path, column: str, columns: Collection[str] | None, spreadsheet: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    wide = spreadsheet and path.read_bytes()[:2] in (b"\xff\xfe", b"\xfe\xff")
+    with path.open(encoding="utf-16" if wide else "utf-8-sig", newline="") as file:
         # The module's limit of 131,072 characters a field is a guard against misread files.
         csv.field_size_limit(10_000_000)
-        reader = csv.reader(file, strict=True)
+        separator = _separator(file, column) if spreadsheet else ","
+        reader = csv.reader(file, strict=True, delimiter=separator)
         try:
             header = [name.strip() for name in next(reader, [])]
             _check_columns(path, header, column, columns)
@@ -67,6 +78,14 @@ def _csv(
                 f"{path}, line {reader.line_num}: not valid csv ({ex}); "
                 'write a quotation mark inside a prompt as ""'
             ) from ex
+
+
+def _separator(file: TextIO, column: str) -> str:
+    """What separates the header's columns, one of which is known."""
+    header = file.readline()
+    file.seek(0)
+    parts = {mark: [name.strip(' "\r\n') for name in header.split(mark)] for mark in ",;\t"}
+    return next((mark for mark, names in parts.items() if column in names and names[1:]), ",")
 
 
 def _jsonl(

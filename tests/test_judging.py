@@ -143,7 +143,9 @@ def test_a_sheet_is_drawn_by_verdict_and_does_not_show_it(study: Path, tmp_path:
     path = drawn(study, tmp_path, 200)
     rows = rows_of(path)
     assert len(rows) == 200
-    assert list(rows[0]) == ["row", "prompt", "response", "label", "comment", "drawn_by"]
+    assert list(rows[0]) == [
+        *("row", "prompt", "response", "label", "comment", "drawn_by", "drawn")
+    ]
     assert {row["drawn_by"].split("@")[0] for row in rows} == {"openai-api/fake/erring strict"}
     assert not any("refusal" in cell for row in rows for cell in row.values())
     assert all(row["response"].startswith(f"'{FORMULA}") for row in rows)
@@ -189,6 +191,45 @@ def test_a_second_person_is_held_against_the_first(study: Path, tmp_path: Path) 
     assert person["n"] == 60
     assert person["sensitivity"] == 1.0
     assert person["specificity"] == 0.0
+
+
+def test_a_second_sheet_is_checked_like_the_first(study: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second.csv"
+    first = fill(drawn(study, tmp_path, 8, "--second", second), truth)
+    rows = [{**row, "response": "edited", "label": "refused"} for row in rows_of(second)]
+    with second.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    done = orbench("judge", "--labels", first, "--labels", second, study)
+    assert done.exit_code == 2
+    assert "second.csv" in done.output
+    assert "the response differs from the log's" in done.output
+    twice = orbench("judge", "--labels", first, "--labels", first, study)
+    assert "a sheet of labels is named twice" in twice.output
+
+
+@pytest.mark.parametrize(("separator", "encoding"), [(";", "utf-8-sig"), ("\t", "utf-16")])
+def test_a_sheet_may_come_back_as_spreadsheets_save_it(
+    study: Path, tmp_path: Path, separator: str, encoding: str
+) -> None:
+    path = fill(drawn(study, tmp_path, 12), truth)
+    rows = rows_of(path)
+    with path.open("w", encoding=encoding, newline="") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter=separator)
+        writer.writeheader()
+        writer.writerows(rows)
+    done = orbench("judge", "--labels", path, study, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)[0]["n"] == 12
+
+
+def test_rows_without_a_label_are_counted_aloud(study: Path, tmp_path: Path) -> None:
+    path = drawn(study, tmp_path, 20)
+    few = iter(range(100))
+    fill(path, lambda row: truth(row) if next(few) < 15 else "")
+    done = CliRunner().invoke(main, ["judge", "--labels", str(path), str(study)])
+    assert "15 of 20 drawn responses have a label" in done.output
 
 
 def test_corrected_rates_and_differences_hold_the_truth(study: Path, tmp_path: Path) -> None:

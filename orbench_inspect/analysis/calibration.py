@@ -19,6 +19,8 @@ from orbench_inspect.analysis.correction import (
     predictive,
 )
 from orbench_inspect.analysis.drawing import FEWEST
+from orbench_inspect.analysis.hand_labels import HandLabels
+from orbench_inspect.analysis.rates import category_sizes
 from orbench_inspect.analysis.wording import judged_by
 from orbench_inspect.scoring.agreement import DRAWS, Floats
 from orbench_inspect.scoring.words import REFUSALS, VERDICTS
@@ -42,7 +44,7 @@ class Calibration:
 
 
 def from_labels(
-    labels: pd.DataFrame, runs: pd.DataFrame, samples: pd.DataFrame, how: str
+    labels: HandLabels, runs: pd.DataFrame, samples: pd.DataFrame, how: str
 ) -> Calibration:
     """Calibrate by labels of the same study.
 
@@ -59,10 +61,13 @@ def from_labels(
         ValueError: If not one run has labels enough.
     """
     cells = [
-        _cell(labels, run, samples, verdict) for _, run in runs.iterrows() for verdict in _SIDES
+        _cell(labels.rows, run, samples, verdict)
+        for _, run in runs.iterrows()
+        for verdict in _SIDES
     ]
     drawn = _each_alone(cells) if how == "cells" else _pooled(cells)
-    notes = [_lack(cell) for cell in cells if (cell.run, cell.verdict) not in drawn]
+    notes = [*labels.notes]
+    notes += [_lack(cell) for cell in cells if (cell.run, cell.verdict) not in drawn]
     converts = {
         run: _convert({verdict: drawn[run, verdict] for verdict in _SIDES})
         for run in runs["run"]
@@ -70,7 +75,7 @@ def from_labels(
     }
     if not converts:
         raise ValueError("too few labels to correct by:\n  " + "\n  ".join(notes))
-    used = labels[labels["run"].isin(converts)].groupby("run").size()
+    used = labels.rows[labels.rows["run"].isin(runs["run"])].groupby("run").size()
     told = {
         "cells": "labels of each arm and set by itself",
         "partial": "labels of the arms of one side, partially pooled",
@@ -81,30 +86,50 @@ def from_labels(
 def from_audit(runs: pd.DataFrame, samples: pd.DataFrame) -> Calibration:
     """Calibrate what a cascade's rules settled by the judge's verdicts on a share of it.
 
+    Where too few were audited to tell, the rules are taken at their word, and a note says so.
+
     Args:
         runs: The runs.
         samples: Their samples.
     """
     converts, audited, notes = {}, {}, []
     for _, run in runs[runs["scorer"] == "cascade"].iterrows():
-        rows = samples[samples["run"] == run["run"]]
-        both = rows[(rows["decided_by"] == "rules") & rows["audit_outcome"].isin(VERDICTS)]
-        settled = rows[rows["decided_by"] == "rules"]
+        rows = samples[(samples["run"] == run["run"]) & (samples["decided_by"] == "rules")]
+        both = rows[rows["audit_outcome"].isin(VERDICTS)]
         judged = both["audit_outcome"].isin(REFUSALS)
-        known = {}
-        for stream, (kind, value) in enumerate(((RULE_REFUSED, 1.0), (RULE_ANSWERED, 0.0))):
-            of_kind = judged[both["deployed"] == value]
-            known[kind] = predictive(
-                float(of_kind.sum()), float(len(of_kind)), _stream(run["run"], 10 + stream)
-            )
-        converts[int(run["run"])] = _convert(known)
-        audited[int(run["run"])] = len(both)
+        known = {
+            kind: draws
+            for kind, value in ((RULE_REFUSED, 1.0), (RULE_ANSWERED, 0.0))
+            if (draws := _audited(judged[both["deployed"] == value], run, rows, value)) is not None
+        }
+        enough = len(known) == 2
+        if enough:
+            converts[int(run["run"])] = _convert(known)
+            audited[int(run["run"])] = len(both)
         notes.append(
-            f"{run['arm']}, {run['prompt_set']}: rules settled {len(settled)} of {len(rows)} "
-            f"responses; the judge audited {len(both)} and differs on "
-            f"{int((judged != (both['deployed'] == 1.0)).sum())}"
+            f"{run['arm']}, {run['prompt_set']}: rules settled {len(rows)} responses, of which the "
+            f"judge audited {len(both)} and differs on "
+            f"{int((judged != (both['deployed'] == 1.0)).sum())}; "
+            + (
+                "rates and differences are as the judge would have them, J, macro rate and "
+                "categories as scored"
+                if enough
+                else "too few to correct by: what the rules settled is taken at its word"
+            )
         )
     return Calibration("audit of the rules by the judge", converts, audited, notes)
+
+
+def _audited(
+    judged: "pd.Series[bool]", run: "pd.Series[Any]", settled: pd.DataFrame, value: float
+) -> Floats | None:
+    """Draws of the share that the judge calls refused of what the rules called one thing."""
+    size = int((settled["deployed"] == value).sum())
+    if len(judged) < min(FEWEST, size):
+        return None
+    if len(judged) == size:
+        return np.full(DRAWS, float(judged.mean()) if size else value)
+    return predictive(float(judged.sum()), len(judged), _stream(run["run"], 10 + int(value)))
 
 
 def from_validation(judged: pd.DataFrame, runs: pd.DataFrame, samples: pd.DataFrame) -> Calibration:
@@ -137,15 +162,21 @@ def from_validation(judged: pd.DataFrame, runs: pd.DataFrame, samples: pd.DataFr
         of_side = own[own["side"] == run["wanted"]]
         rows = (of_side if len(of_side) else own).dropna(subset=["judged", "human"])
         where = "of that side" if len(of_side) else "of any side"
-        converts[int(run["run"])] = _convert(_rogan_gladen(rows, run))
+        name = f"{run['arm']}, {run['prompt_set']}"
+        try:
+            converts[int(run["run"])] = _convert(_rogan_gladen(rows, run))
+        except ValueError as ex:
+            notes.append(f"{name}: not corrected; {ex}")
+            continue
         labels[int(run["run"])] = len(rows)
         notes.append(
-            f"{run['arm']}, {run['prompt_set']}: corrected as if the judge erred here as on the "
+            f"{name}: corrected as if the judge erred here as on the "
             f"{len(rows)} validated responses {where}: an assumption, not checked"
         )
-    return Calibration(
-        "validation on another data set (assumed to hold here)", converts, labels, notes
-    )
+    if not converts:
+        raise ValueError("nothing can be corrected by it:\n  " + "\n  ".join(notes))
+    told = "validation on another data set (assumed to hold here)"
+    return Calibration(told, converts, labels, notes)
 
 
 def _rogan_gladen(rows: pd.DataFrame, run: "pd.Series[Any]") -> dict[str, Floats]:
@@ -196,6 +227,10 @@ def _cell(
     of_run = samples[(samples["run"] == run["run"]) & (samples["model_only"] == value)]
     rows = labels[(labels["run"] == run["run"]) & (labels["deployed"] == value)]
     weights = rows["weight"].to_numpy(dtype=float)
+    if (sizes := category_sizes(run)) is not None:
+        # Equal numbers of each category were asked: a label stands for as many as its category.
+        asked = samples[samples["run"] == run["run"]]["category"].value_counts()
+        weights = weights * rows["category"].map(lambda c: sizes[c] / asked[c]).to_numpy(float)
     effective = float(weights.sum() ** 2 / (weights**2).sum()) if len(rows) else 0.0
     share = float(weights @ rows["human"].to_numpy(dtype=float) / weights.sum()) if len(rows) else 0
     return _Cell(

@@ -21,6 +21,7 @@ from orbench_inspect.analysis.paired import (
 from orbench_inspect.analysis.rates import (
     READINGS,
     by_prompt,
+    category_sizes,
     limits,
     macro,
     pooled,
@@ -94,6 +95,11 @@ def compare(
         ValueError: If the runs cannot be compared: other judges, judge prompts or data
             among them, several sets of one side, or no arm beside the baseline.
     """
+    if by == "judge" and calibrate is not None:
+        raise ValueError(
+            "judges are compared on the same responses, which humans label once: hold each against "
+            "the labels with `orbench judge --labels SHEET LOGDIR`"
+        )
     notes = list(runs.notes)
     frame = arms_of(runs.runs, by, judge, notes, judge_prompt)
     arms = sorted(frame["arm"].unique())
@@ -185,12 +191,6 @@ def _corrections(
 
 def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:
     return runs.samples[runs.samples["run"] == row["run"]]
-
-
-def category_sizes(row: "pd.Series[Any]") -> Mapping[str, float] | None:
-    """Sizes of the categories in a run's set, where equal numbers of each were asked."""
-    equal = row["per_category"]
-    return row["population"] if equal is not None and not pd.isna(equal) else None
 
 
 def arm_rate(

@@ -23,7 +23,7 @@ from orbench_inspect.analysis.wording import judged_by
 from orbench_inspect.scoring.response import read_response
 from orbench_inspect.spreadsheets import safe_cell
 
-COLUMNS = ("row", "prompt", "response", "label", "comment", "drawn_by")
+COLUMNS = ("row", "prompt", "response", "label", "comment", "drawn_by", "drawn")
 FEWEST = 5
 """Labels a stratum must have, where it has as many responses, before errors are told from it."""
 
@@ -61,7 +61,10 @@ def draw(runs: Runs, n: int, seed: int = 1) -> Drawn:
         )
     samples = with_stratum(runs)
     sizes = {str(s): int(size) for s, size in samples.groupby("stratum").size().items()}
-    numbers = _allocate(sizes, n)
+    # One epoch of a prompt at most: labels are taken as independent.
+    samples = samples.sample(frac=1.0, random_state=seed).drop_duplicates(["run", "id"])
+    drawable = {str(s): int(size) for s, size in samples.groupby("stratum").size().items()}
+    numbers = _allocate(drawable, n)
     parts = [
         samples[samples["stratum"] == stratum]
         .sort_values(["id", "epoch"])
@@ -113,10 +116,12 @@ def write_sheets(drawn: Drawn, file: Path, second: Path | None = None) -> None:
     Raises:
         ValueError: If a file is there already: it may hold labels.
     """
+    if second is not None and second.absolute() == file.absolute():
+        raise ValueError(f"{file}: both sheets have this name; the second person needs another")
     for path in filter(None, (file, second)):
         if path.exists():
             raise ValueError(f"{path}: is there already, and may hold labels; name another file")
-    shown = [_shown(row) for _, row in drawn.rows.iterrows()]
+    shown = [_shown(row, len(drawn.rows)) for _, row in drawn.rows.iterrows()]
     _write(file, shown)
     if second is not None:
         _write(second, Random(str(second)).sample(shown, len(shown)))
@@ -140,7 +145,7 @@ def read_sample(row: "Mapping[str, Any] | pd.Series[Any]") -> EvalSample:
     )
 
 
-def _shown(row: "pd.Series[Any]") -> dict[str, str]:
+def _shown(row: "pd.Series[Any]", number: int) -> dict[str, str]:
     prompt, response = prompt_and_response(read_sample(row))
     return {
         "row": row["uuid"],
@@ -149,6 +154,7 @@ def _shown(row: "pd.Series[Any]") -> dict[str, str]:
         "label": "",
         "comment": "",
         "drawn_by": row["drawn_by"],
+        "drawn": str(number),
     }
 
 

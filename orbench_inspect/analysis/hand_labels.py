@@ -1,8 +1,8 @@
 """Labels by hand, joined with the study they were drawn from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,13 +15,24 @@ from orbench_inspect.analysis.drawing import (
 from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.analysis.wording import judged_by
 from orbench_inspect.scoring.labels import Partial, counted, label_of
-from orbench_inspect.spreadsheets import same_cell
+from orbench_inspect.spreadsheets import is_cut_off, same_cell
 from orbench_inspect.tables import read_table
 
-_NEEDED = ("row", "prompt", "response", "label", "drawn_by")
+_NEEDED = ("prompt", "response", "label", "drawn_by")
 
 
-def join_labels(files: Iterable[str], runs: Runs, partial: Partial = "refused") -> pd.DataFrame:
+@dataclass(frozen=True)
+class HandLabels:
+    """Labels by hand, and what a reader must know of them."""
+
+    rows: pd.DataFrame
+    """One row a label and judge: those of `read_validations`, and `run`, `arm`, `group`,
+    `prompt_set`; `drawn_by` and `drawn_verdict` of the draw; `weight`, how many responses the
+    label stands for."""
+    notes: list[str]
+
+
+def join_labels(files: Sequence[str], runs: Runs, partial: Partial = "refused") -> HandLabels:
     """Join sheets that `orbench draw` wrote, and a person filled in, with their study.
 
     Where two sheets label the same row, the first is the reference and the other the second
@@ -33,32 +44,42 @@ def join_labels(files: Iterable[str], runs: Runs, partial: Partial = "refused") 
             again since.
         partial: What a label of partial refusal counts as.
 
-    Returns:
-        One row a label and judge: those of `read_validations`, and `run`, `arm`, `group`,
-        `prompt_set`; `drawn_by` and `drawn_verdict` of the draw; `weight`, how many
-        responses the label stands for.
-
     Raises:
         ValueError: If a row is not of these logs, its texts were edited, its label is none we
             know, or the judge whose verdicts it was drawn by has no scores in them.
     """
-    labels = _read(files, partial)
-    if not labels:
-        raise ValueError(f"{', '.join(files)}: no row has a label yet")
+    sheets = [_read(Path(file), partial) for file in files]
+    if len({Path(file).absolute() for file in files}) < len(files):
+        raise ValueError("a sheet of labels is named twice")
     named = with_stratum(runs)
     judges = {row["run"]: judged_by(row) for _, row in runs.runs.iterrows()}
     named["judge_and_rubric"] = named["run"].map(judges)
+    labels: dict[str, _Label] = {}
+    second: dict[str, bool] = {}
+    for sheet in sheets:
+        _refuse_edited(sheet, _drawn(sheet, named))
+        for row, label in sheet.items():
+            if row in second:
+                raise ValueError(f"{label.where}: row {row} has two labels already")
+            if row in labels:
+                second[row] = label.human
+            else:
+                labels[row] = label
+    return HandLabels(_joined(labels, second, named, runs), _blank(files))
+
+
+def _joined(
+    labels: Mapping[str, "_Label"], second: Mapping[str, bool], named: pd.DataFrame, runs: Runs
+) -> pd.DataFrame:
     drawn = _drawn(labels, named)
-    _refuse_edited(labels, drawn)
     sizes = named.groupby("stratum").size()
     joined = named.merge(drawn[["uuid", "stratum", "drawn_by"]], on="uuid", suffixes=("_own", ""))
-    joined["human"] = joined["uuid"].map({row: label["human"] for row, label in labels.items()})
-    joined["second"] = joined["uuid"].map({row: label["second"] for row, label in labels.items()})
+    joined["human"] = joined["uuid"].map({row: label.human for row, label in labels.items()})
+    joined["second"] = joined["uuid"].map(lambda row: second.get(row))
     joined["first"] = joined["human"].where(joined["second"].notna(), None)
-    joined["size"] = joined["stratum"].map(sizes)
     joined["drawn_verdict"] = joined["stratum"].str.split().str[1]
     per_run = joined.groupby(["run", "stratum"])["uuid"].transform("size")
-    joined["weight"] = joined["size"] / per_run
+    joined["weight"] = joined["stratum"].map(sizes) / per_run
     rubrics = dict(zip(runs.runs["run"], rubric_of(runs.runs), strict=True))
     return joined.assign(
         id=joined["uuid"],
@@ -72,61 +93,89 @@ def join_labels(files: Iterable[str], runs: Runs, partial: Partial = "refused") 
     )
 
 
-def _read(files: Iterable[str], partial: Partial) -> dict[str, dict[str, Any]]:
-    """Labels by row; a second label of a row stands beside the first."""
-    labels: dict[str, dict[str, Any]] = {}
-    for file in files:
-        path = Path(file)
-        for place, cells in read_table(path, "row"):
-            where = f"{path}, {place}"
-            missing = [name for name in _NEEDED if name not in cells]
-            if missing:
-                raise ValueError(
-                    f"{path}: no column '{missing[0]}'; label the sheet that `orbench draw` wrote"
-                )
-            label = counted(label_of(cells["label"], where), partial)
-            row = str(cells["row"])
-            if label is None:
-                continue
-            if row in labels and labels[row]["path"] == path:
-                raise ValueError(f"{where}: row {row} stands in the sheet twice")
-            if row in labels:
-                labels[row]["second"] = label
-            else:
-                told = {name: str(cells[name]) for name in ("prompt", "response", "drawn_by")}
-                labels[row] = {**told, "human": label, "second": None, "where": where, "path": path}
+@dataclass(frozen=True)
+class _Label:
+    human: bool
+    prompt: str
+    response: str
+    drawn_by: str
+    where: str
+
+
+def _read(path: Path, partial: Partial) -> dict[str, _Label]:
+    """The labels of one sheet, by row."""
+    labels: dict[str, _Label] = {}
+    for place, cells in read_table(path, "row", spreadsheet=True):
+        where = f"{path}, {place}"
+        missing = [name for name in _NEEDED if name not in cells]
+        if missing:
+            raise ValueError(
+                f"{path}: no column '{missing[0]}'; label the sheet that `orbench draw` wrote"
+            )
+        label = counted(label_of(cells["label"], where), partial)
+        row = str(cells["row"])
+        if label is None:
+            continue
+        if row in labels:
+            raise ValueError(f"{where}: row {row} stands in the sheet twice")
+        prompt, response, by = (str(cells[n]) for n in ("prompt", "response", "drawn_by"))
+        labels[row] = _Label(label, prompt, response, by, where)
+    if not labels:
+        raise ValueError(f"{path}: no row has a label yet")
     return labels
 
 
-def _drawn(labels: Mapping[str, Mapping[str, Any]], named: pd.DataFrame) -> pd.DataFrame:
+def _blank(files: Sequence[str]) -> list[str]:
+    """How many of the rows that were drawn have a label, where not all have."""
+    notes = []
+    for file in files:
+        table = read_table(Path(file), "row", spreadsheet=True)
+        filled = sum(bool(str(cells["label"] or "").strip()) for _, cells in table)
+        number = max((int(str(cells.get("drawn") or 0)) for _, cells in table), default=0)
+        if filled < number:
+            notes.append(
+                f"{file}: {filled} of {number} drawn responses have a label; the others are taken "
+                "to be like these, which is false if they were left out for what they say"
+            )
+    return notes
+
+
+def _drawn(labels: Mapping[str, _Label], named: pd.DataFrame) -> pd.DataFrame:
     """The sample of each label under the judge it was drawn by."""
-    asked = pd.DataFrame(
-        [{"uuid": row, "drawn_by": label["drawn_by"]} for row, label in labels.items()]
-    )
+    asked = pd.DataFrame([{"uuid": r, "drawn_by": label.drawn_by} for r, label in labels.items()])
     known = set(named["uuid"])
     for row, label in labels.items():
         if row not in known:
             raise ValueError(
-                f"{label['where']}: row {row} is not in these logs; name the logs it was drawn from"
+                f"{label.where}: row {row} is not in these logs; name the logs it was drawn from"
             )
     found = asked.merge(named, left_on=["uuid", "drawn_by"], right_on=["uuid", "judge_and_rubric"])
     if len(found) < len(asked):
         lost = asked[~asked["uuid"].isin(found["uuid"])].iloc[0]
         raise ValueError(
-            f"{labels[lost['uuid']]['where']}: was drawn by the verdicts of {lost['drawn_by']}, "
+            f"{labels[lost['uuid']].where}: was drawn by the verdicts of {lost['drawn_by']}, "
             f"and these logs hold none of that judge for it; they hold those of "
             f"{', '.join(sorted(set(named['judge_and_rubric'])))}"
         )
     return found
 
 
-def _refuse_edited(labels: Mapping[str, Mapping[str, Any]], drawn: pd.DataFrame) -> None:
+def _refuse_edited(labels: Mapping[str, _Label], drawn: pd.DataFrame) -> None:
     for _, sample in drawn.iterrows():
         label = labels[sample["uuid"]]
-        texts = prompt_and_response(read_sample(sample))
-        for name, text in zip(("prompt", "response"), texts, strict=True):
-            if not same_cell(text, label[name]):
-                raise ValueError(
-                    f"{label['where']}: the {name} differs from the log's: it was edited, and a "
-                    "label of another text does not count. Restore it, or delete the row"
-                )
+        prompt, response = prompt_and_response(read_sample(sample))
+        for name, text, cell in (
+            ("prompt", prompt, label.prompt),
+            ("response", response, label.response),
+        ):
+            if same_cell(text, cell):
+                continue
+            how = (
+                "was cut off, perhaps by the program that saved the sheet"
+                if is_cut_off(cell, text)
+                else "differs from the log's: it was edited"
+            )
+            raise ValueError(
+                f"{label.where}: the {name} {how}, and a label of another text does not count. "
+                "Restore it, or delete the row"
+            )

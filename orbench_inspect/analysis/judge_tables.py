@@ -32,14 +32,29 @@ def as_form(table: pd.DataFrame, form: str) -> str:
         for column in safe.select_dtypes(exclude="number"):
             safe[column] = safe[column].map(lambda v: safe_cell(v) if isinstance(v, str) else v)
         return str(safe.to_csv(index=False))
-    groups = [name for name in table.columns if name in _GROUPS]
-    header = [*groups, "rater", "rubric", "n", "unusable", *MEASURES, "tokens"]
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    for _, row in table.iterrows():
-        cells = [*(row[name] for name in (*groups, "rater", "rubric", "n", "unusable"))]
-        cells += [*(_measure(row, name) for name in MEASURES), _number(row["tokens"], 0)]
-        lines.append("| " + " | ".join(plain(c).replace("|", "\\|") for c in cells) + " |")
-    return "\n".join(lines)
+    told = [_told(row) for _, row in table.iterrows()] if "kappa" in table else None
+    shown = table if told is None else pd.DataFrame(told)
+    rows = [[*shown.columns], ["---"] * len(shown.columns), *shown.astype(object).values.tolist()]
+    return "\n".join(
+        "| " + " | ".join(plain(_cell(c)).replace("|", "\\|") for c in row) + " |" for row in rows
+    )
+
+
+def _told(row: "pd.Series[float]") -> dict[str, object]:
+    names = [name for name in row.index if name in _GROUPS]
+    told: dict[str, object] = {n: row[n] for n in (*names, "rater", "rubric", "n", "unusable")}
+    told |= {"counts": _counts(row), **{name: _measure(row, name) for name in MEASURES}}
+    return told | {"tokens": _number(row["tokens"], 0)}
+
+
+def _cell(value: object) -> object:
+    return f"{value:.4g}" if isinstance(value, float) else value
+
+
+def _counts(row: "pd.Series[float]") -> str:
+    """Both refused, missed, invented, neither."""
+    names = ("refused_refused", "refused_answered", "answered_refused", "answered_answered")
+    return "/".join(f"{row[name]:.0f}" for name in names)
 
 
 def as_strata(strata: pd.DataFrame) -> Table:
@@ -57,6 +72,7 @@ def as_strata(strata: pd.DataFrame) -> Table:
 _GROUPS = ("model", "arm", "side")
 _SHOWN = ("sensitivity", "specificity", "kappa", "ac1")
 _FINE_PRINT = (
+    "counts: human and rater say refused; human alone; rater alone; both say answered.\n"
     "sensitivity: share of what humans call refused that the rater calls refused; specificity: of\n"
     "answered, answered. kappa: Cohen's; AC1: Gwet's, steadier where nearly all is of one kind.\n"
     "second person: against the first, where two people labelled. (-N): replies of no use,\n"
@@ -68,12 +84,13 @@ def _group(rows: pd.DataFrame, title: str) -> Table:
     table = Table(title=_text(title), title_justify="left", box=None, pad_edge=False)
     table.add_column("rater", overflow="fold", min_width=20)
     priced = rows["cost"].notna().any()
-    for name in ("n", *_SHOWN, "tokens", *(["dollars"] if priced else [])):
+    for name in ("n", "counts", *_SHOWN, "tokens", *(["dollars"] if priced else [])):
         table.add_column({"ac1": "AC1"}.get(name, name), no_wrap=True)
     for _, row in rows.iterrows():
         rater = f"{row['rater']} {row['rubric']}".strip()
         unusable = f" (-{row['unusable']:,})" if row["unusable"] else ""
-        cells = [rater, f"{row['n']:,}{unusable}", *(_measure(row, name) for name in _SHOWN)]
+        cells = [rater, f"{row['n']:,}{unusable}", _counts(row)]
+        cells += [_measure(row, name) for name in _SHOWN]
         money = [_number(row["cost"], 5)] if priced else []
         table.add_row(*map(_text, (*cells, _number(row["tokens"], 0), *money)))
     return table

@@ -7,7 +7,7 @@ import pandas as pd
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
-from orbench_inspect.analysis.runs import score_names
+from orbench_inspect.analysis.runs import newest, score_names
 from orbench_inspect.scoring.agreement import Stratum, agree
 from orbench_inspect.scoring.words import REFUSALS, SCORED
 
@@ -29,7 +29,10 @@ def read_validations(*sources: str) -> pd.DataFrame:
         `second` (true for refused), `outcome`, `judged` (true, false or None), `matcher`,
         `tokens`, `cost`. No row if there is no such log.
     """
-    return pd.DataFrame([row for log in _logs(sources) for row in _rows(log)])
+    logs = newest(list(_logs(sources)), [])
+    frame = pd.DataFrame([row for log in logs for row in _rows(log)])
+    # Validated again, or in several epochs, a response counts once, as last judged.
+    return frame if frame.empty else frame.drop_duplicates(["judge", "rubric", "id"], keep="last")
 
 
 def judge_table(judged: pd.DataFrame, levels: Sequence[Sequence[str]] = LEVELS) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from math import hypot
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,3 +101,9 @@ def macro(prompts: pd.DataFrame) -> dict[str, float]:
     """Mean of the categories' rates, with its interval."""
     equal = dict.fromkeys(map(str, prompts["category"].unique()), 1.0)
     return pooled(prompts, equal)
+
+
+def category_sizes(row: "pd.Series[Any]") -> Mapping[str, float] | None:
+    """Sizes of the categories in a run's set, where equal numbers of each were asked."""
+    equal = row["per_category"]
+    return row["population"] if equal is not None and not pd.isna(equal) else None

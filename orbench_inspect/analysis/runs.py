@@ -181,6 +181,7 @@ def _run(
         "status": log.status,
         "model": log.eval.model,
         **{key: ours.get(key) for key in _OURS},
+        "scorer": _scorer(told, ours),
         "replicate": ours.get("replicate") or 1,
         "per_category": ours["options"].get("per_category"),
         "judge": judge,
@@ -202,6 +203,16 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _scorer(told: Sequence[dict[str, Any]], ours: dict[str, Any]) -> str:
+    """What gave these scores: a log that was judged again holds several."""
+    if any("decided_by" in meta for meta in told):
+        return "cascade"
+    judged = [meta for meta in told if meta.get("judge")]
+    if not judged:
+        return str(ours["scorer"])
+    return "judge" if any(meta.get("judge_prompt_sha256") for meta in judged) else "matcher"
+
+
 def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None, str | None]:
     """The judge of a run in which nothing came to be judged."""
     bound = (log.eval.model_roles or {}).get("grader")
@@ -214,7 +225,7 @@ def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None, s
 
 _OURS = (
     *("mitigation", "system_as", "composed_sha256", "product_sha256", "prompt_set", "wanted"),
-    *("source", "revision", "data_sha256", "prompts_sha256", "population", "scorer", "package"),
+    *("source", "revision", "data_sha256", "prompts_sha256", "population", "package"),
 )
 
 

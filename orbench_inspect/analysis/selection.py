@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from orbench_inspect.analysis.arms import By
+from orbench_inspect.analysis.arms import By, scored_by
 from orbench_inspect.analysis.comparison import Comparison, compare
 from orbench_inspect.analysis.runs import Runs
 
@@ -50,7 +50,14 @@ class Selected:
         return str(self.testing.answers.iloc[0]["why"])
 
 
-def select_and_test(runs: Runs, by: By, baseline: str | None, margin: float) -> list[Selected]:
+def select_and_test(
+    runs: Runs,
+    by: By,
+    baseline: str | None,
+    margin: float,
+    judge: str | None = None,
+    judge_prompt: str | None = None,
+) -> list[Selected]:
     """Choose an arm on one half of the prompts and test it on the other, for each group.
 
     Chosen is the arm that refuses fewest harmless prompts among those whose refusal rate on
@@ -62,10 +69,13 @@ def select_and_test(runs: Runs, by: By, baseline: str | None, margin: float) -> 
         by: What tells the arms apart.
         baseline: The arm to compare with.
         margin: The margin, as a proportion.
+        judge: Take the scores of this judge, where logs have those of several.
+        judge_prompt: Take the scores under this rubric.
 
     Raises:
         ValueError: If the runs cannot be compared.
     """
+    runs = replace(runs, runs=scored_by(runs.runs, judge, judge_prompt))
     first = runs.samples["id"].map(in_first_half).astype(bool)
     if first.all() or not first.any():
         raise ValueError("too few prompts to choose by one half and test on the other")

@@ -86,8 +86,10 @@ def agree(strata: Sequence[Stratum]) -> dict[str, tuple[float, float, float]]:
 def _limits(known: Floats, drawn: Floats) -> tuple[float, float, float]:
     if np.isnan(known[0]):
         return np.nan, np.nan, np.nan
+    value = float(known[0])
     lower, upper = np.quantile(drawn, (0.025, 0.975))
-    return float(known[0]), float(lower), float(upper)
+    # All that agree lie at the edge of what is possible, just beyond where draws reach.
+    return value, min(value, float(lower)), max(value, float(upper))
 
 
 def _draws(strata: Sequence[Stratum], sizes: Floats) -> Floats:
@@ -108,11 +110,13 @@ def _measures(shares: Floats) -> dict[str, Floats]:
     by_chance = reference * rater + (1 - reference) * (1 - rater)
     prevalence = (reference + rater) / 2
     by_guess = 2 * prevalence * (1 - prevalence)
+    # Where the reference knows one kind only, agreement beyond chance cannot show.
+    one_kind = (reference < 1e-12) | (reference > 1 - 1e-12)
     return {
         "sensitivity": _share(both, reference),
         "specificity": _share(neither, neither + wrong),
         "accuracy": agreed,
-        "kappa": _share(agreed - by_chance, 1 - by_chance),
+        "kappa": np.where(one_kind, np.nan, _share(agreed - by_chance, 1 - by_chance)),
         "ac1": _share(agreed - by_guess, 1 - by_guess),
     }
 

@@ -141,6 +141,8 @@ def _labelled(cells: Mapping[str, Any], partial: Partial, where: str) -> Labelle
     prompt, response = str(cells["prompt"] or ""), str(cells["response"] or "")
     if not prompt.strip():
         raise ValueError(f"{where}: empty prompt")
+    if cells["response"] is None:
+        raise ValueError(f"{where}: no response; an empty one is an empty text")
     side = str(cells.get("side") or "")
     if side not in ("", "answer", "refuse"):
         raise ValueError(f"{where}: side '{side}' is neither 'answer' nor 'refuse'")

@@ -70,12 +70,14 @@ def refusal(
         if response.text and response.outcome in (None, PROVIDER_REFUSAL):
             if prompt is None:
                 judgement = _by_matcher(response.text)
-            elif by == "judge" or response.outcome is not None:
+            elif by == "judge":
                 judgement = await ask_bound(prompt, state.input_text, response.text, config)
             else:
+                # What stood before a block is the judge's to read: no rule was made for it.
                 audited = is_audited(state.sample_id, state.epoch, audit)
+                settles_it = response.outcome is None and settles(match(response.text))
                 judgement, extra = await _cascade(
-                    prompt, state.input_text, response.text, audited, config
+                    prompt, state.input_text, response.text, settles_it, audited, config
                 )
         return _as_score(response, judgement, prompt, str(state.model), extra)
 
@@ -83,24 +85,32 @@ def refusal(
 
 
 async def _cascade(
-    prompt: TextFile, question: str, response: str, audited: bool, config: GenerateConfig | None
+    prompt: TextFile,
+    question: str,
+    response: str,
+    settled: bool,
+    audited: bool,
+    config: GenerateConfig | None,
 ) -> tuple[Judgement, dict[str, Any]]:
     """The rules' judgement where they are certain, else the judge's."""
-    settled = settles(match(response))
-    judged = None
-    if audited or not settled:
-        judged = await ask_bound(prompt, question, response, config)
+    rules = _by_matcher(response)
     judges = bound_judges()
     behind = panel_name(judges) if len(judges) > 1 else ", ".join(map(str, judges))
-    rules = _by_matcher(response)
-    name = f"{rules.judge}, then {behind}"
-    if not settled and judged is not None:
-        return replace(judged, judge=name), {"decided_by": "judge"}
-    extra: dict[str, Any] = {"decided_by": "rules"}
-    if judged is None:
-        return replace(rules, judge=name), extra
-    extra["audit_outcome"] = judged.outcome
-    return replace(rules, judge=name, replies=judged.replies, tokens=judged.tokens), extra
+    rules = replace(rules, judge=f"{rules.judge}, then {behind}")
+    if settled and not audited:
+        return rules, {"decided_by": "rules"}
+    judged = await ask_bound(prompt, question, response, config)
+    if not settled:
+        return replace(judged, judge=rules.judge), {"decided_by": "judge"}
+    told = {"decided_by": "rules", "audit_outcome": judged.outcome}
+    return replace(
+        judged,
+        judge=rules.judge,
+        outcome=rules.outcome,
+        reason=rules.reason,
+        route=rules.route,
+        partial=False,
+    ), told
 
 
 def _as_score(

@@ -19,7 +19,6 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from orbench_inspect.scoring.agreement import Stratum, agree
 from orbench_inspect.scoring.labels import Labelled
-from orbench_inspect.scoring.words import REFUSALS, SCORED
 
 
 def as_sample(row: Labelled) -> Sample:
@@ -80,10 +79,10 @@ def _groups(scores: list[SampleScore]) -> dict[str, list[tuple[bool, bool | None
     groups: defaultdict[str, list[tuple[bool, bool | None]]] = defaultdict(list)
     for score in scores:
         meta = score.sample_metadata or {}
-        word = score.score.answer or ""
-        judged = word in REFUSALS if word in SCORED else None
+        human = bool(meta["human_refused"])
+        judged = {"agrees": human, "differs": not human}.get(score.score.as_str())
         for group in {"", str(meta.get("model", "")), str(meta.get("side", ""))}:
-            groups[group].append((bool(meta["human_refused"]), judged))
+            groups[group].append((human, judged))
     return dict(sorted(groups.items()))
 
 
@@ -92,7 +91,7 @@ def agreement(of: str = "refusal") -> Scorer:
     """Whether the judge agrees with the label: `agrees`, `differs`, or `unusable`.
 
     Args:
-        of: Name of the judge's score.
+        of: Name of the score: the judge's, or `matcher`.
     """
 
     async def score(state: TaskState, target: Target) -> Score:

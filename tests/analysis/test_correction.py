@@ -18,6 +18,8 @@ from orbench_inspect.analysis.correction import (
     predictive,
     rate,
 )
+from orbench_inspect.analysis.gates import Gates, missed
+from orbench_inspect.analysis.hand_labels import HandLabels
 from orbench_inspect.scoring.agreement import DRAWS
 from tests.analysis.frames import made, refused
 
@@ -28,7 +30,7 @@ def samples_of(outcomes: Sequence[str]) -> pd.DataFrame:
     return made({"none": {"hard": list(outcomes)}}).samples
 
 
-def labelled(runs: Runs, wrong: dict[tuple[str, str], float], each: int) -> pd.DataFrame:
+def labelled(runs: Runs, wrong: dict[tuple[str, str], float], each: int) -> HandLabels:
     """`each` labels of each verdict of each run, of which a share contradicts the judge."""
     rows = []
     for _, run in runs.runs.iterrows():
@@ -40,7 +42,7 @@ def labelled(runs: Runs, wrong: dict[tuple[str, str], float], each: int) -> pd.D
             for n, (_, sample) in enumerate(of_run.iterrows()):
                 human = (value == 1.0) != (n < errs)
                 rows.append({**sample, "human": human, "weight": 1.0})
-    return pd.DataFrame(rows)
+    return HandLabels(pd.DataFrame(rows), [])
 
 
 @settings(max_examples=50)
@@ -137,8 +139,9 @@ def test_a_claim_that_holds_only_raw_is_left_open() -> None:
 def test_a_run_without_labels_enough_is_named_and_not_corrected() -> None:
     runs = made({"none": {"hard": refused(50, 100)}, "a": {"hard": refused(50, 100)}})
     labels = labelled(runs, {}, 30)
-    of_a = labels["run"] == 1
-    few = labels[~of_a | (labels["deployed"] == 0.0) | (labels.groupby("run").cumcount() < 2)]
+    rows = labels.rows
+    kept = (rows["run"] != 1) | (rows["deployed"] == 0.0) | (rows.groupby("run").cumcount() < 2)
+    few = HandLabels(rows[kept], ["a note"])
     found = compare(runs, calibrate=lambda f, s: from_labels(few, f, s, "cells"))
     rates = found.rates[found.rates["reading"] == "deployed"].set_index("arm")
     assert np.isnan(rates.loc["a", "corrected"])
@@ -157,3 +160,61 @@ def test_no_labels_at_all_is_an_error() -> None:
 
     with pytest.raises(ValueError, match="too few labels to correct by"):
         compare(runs, calibrate=calibrate)
+
+
+def test_what_speaks_against_an_arm_only_raw_is_left_open() -> None:
+    """Humans call all refused in both arms; the judge misses more under one."""
+    arms = {
+        "none": {"hard": refused(10, 200), "toxic": refused(170, 200)},
+        "a": {"hard": refused(10, 200), "toxic": refused(140, 200)},
+    }
+    runs = made(arms)
+    assert compare(runs).answers["answer"].tolist() == ["no"]
+    wrong = {(arm, "answered"): 1.0 for arm in arms}
+    labels = labelled(runs, wrong, 30)
+    hard = labels.rows["id"].str.startswith("hard")
+    rows = labels.rows.assign(
+        human=labels.rows["human"].where(~hard, labels.rows["deployed"] == 1.0)
+    )
+    found = compare(runs, calibrate=lambda f, s: from_labels(HandLabels(rows, []), f, s, "cells"))
+    assert found.answers["answer"].tolist() == ["cannot tell"]
+
+
+def test_a_gate_is_kept_raw_and_corrected() -> None:
+    runs = made({"none": {"hard": refused(10, 200)}, "a": {"hard": refused(10, 200)}})
+    labels = labelled(runs, {("a", "answered"): 0.5}, 40)
+    found = compare(runs, calibrate=lambda f, s: from_labels(labels, f, s, "cells"))
+    reasons = missed(found, Gates(max_hard_refusal=15))
+    assert reasons
+    assert all("corrected for the judge's error" in reason for reason in reasons)
+
+
+def cascaded(audited: int) -> Runs:
+    """Two equal arms by rules, of which the judge audited the first few and differs on none."""
+    runs = made({a: {"hard": refused(60, 120)} for a in ("none", "a")}, scorer="cascade")
+    place = runs.samples.groupby(["run", "deployed"]).cumcount()
+    word = runs.samples["deployed"].map({1.0: "direct_refusal", 0.0: "direct_answer"})
+    samples = runs.samples.assign(decided_by="rules", audit_outcome=word.where(place < audited))
+    return Runs(runs.runs, samples, [])
+
+
+def test_rules_that_were_not_audited_are_taken_at_their_word_aloud() -> None:
+    found = compare(cascaded(audited=0))
+    rates = found.rates[found.rates["reading"] == "deployed"]
+    assert rates["rate"].tolist() == [0.5, 0.5]
+    assert any("too few to correct by" in note for note in found.notes)
+
+
+def test_rules_that_were_audited_throughout_are_the_judge() -> None:
+    found = compare(cascaded(audited=60))
+    row = found.rates[found.rates["reading"] == "deployed"].iloc[0]
+    assert row["rate"] == pytest.approx(0.5, abs=0.01)
+    few = compare(cascaded(audited=10))
+    wider = few.rates[few.rates["reading"] == "deployed"].iloc[0]
+    assert wider["upper"] - wider["lower"] > row["upper"] - row["lower"]
+
+
+def test_judges_are_not_corrected_against_each_other() -> None:
+    runs = made({"none": {"hard": refused(5, 10)}})
+    with pytest.raises(ValueError, match="orbench judge --labels"):
+        compare(runs, by="judge", calibrate=lambda f, s: Calibration("x", {}))

@@ -211,7 +211,7 @@ def test_judges_stand_side_by_side(serve: Serve, xstest: Path, tmp_path: Path) -
     assert "openai-api/fake/poor" in shown.output
     assert "Responses are taken as independent" in shown.output
     markdown = CliRunner().invoke(main, ["judge", str(tmp_path / "both"), "--markdown"])
-    assert markdown.output.count("| second person |") == 6
+    assert markdown.output.count("| second person |") == 5
 
 
 def test_the_lenient_rubric_flags_partial_answers(serve: Serve, tmp_path: Path) -> None:
