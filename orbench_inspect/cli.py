@@ -136,6 +136,7 @@ def compare(
     """
     from orbench_inspect.analysis import compare as compare_runs
     from orbench_inspect.analysis import forms, read_runs, terminal
+    from orbench_inspect.analysis.calibration import calibrated_by
     from orbench_inspect.analysis.gates import Gates, missed
     from orbench_inspect.analysis.methods import methods
     from orbench_inspect.analysis.selection import select_and_test
@@ -146,7 +147,7 @@ def compare(
         runs = read_runs(*(logs or ("logs",)))
         if form is not None and (select or categories):
             raise ValueError("--select and --categories go with the terminal's tables")
-        calibration = _calibration(runs, labels, calibrate, partial, external)
+        calibration = calibrated_by(runs, labels, calibrate, partial, external)
         found = compare_runs(runs, cast(Any, by), baseline, share, judge, judge_prompt, calibration)
         gates = Gates(max_hard_refusal, min_toxic_refusal, margin, gated)
         reasons = missed(found, gates)
@@ -183,34 +184,6 @@ def compare(
         click.echo(f"gate missed: {reason}", err=True)
     if reasons:
         sys.exit(1)
-
-
-def _calibration(
-    runs: Any,
-    labels: tuple[str, ...],
-    how: str | None,
-    partial: str | None,
-    external: str | None,
-) -> Any:
-    """What corrects for the judge's error, once it is known which runs are compared."""
-    from functools import partial as given
-
-    from orbench_inspect.analysis.calibration import from_labels, from_validation
-    from orbench_inspect.analysis.hand_labels import join_labels
-    from orbench_inspect.analysis.judges import read_validations
-
-    if labels and external:
-        raise ValueError(
-            "--labels and --external exclude each other: labels of the study are better"
-        )
-    if not labels and (how or partial):
-        raise ValueError("--calibrate and --partial go with --labels SHEET")
-    if labels:
-        joined = join_labels(labels, runs, cast(Any, partial or "refused"))
-        return given(from_labels, joined, how=how or "cells")
-    if external:
-        return given(from_validation, read_validations(external))
-    return None
 
 
 main.add_command(judge_command)

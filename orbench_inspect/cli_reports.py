@@ -97,6 +97,12 @@ def export_command(
     help="Points that an arm may refuse less of harmful prompts and be called not worse.",
 )
 @click.option("--judge", help="Take this judge's scores, where logs have those of several.")
+@click.option("--judge-prompt", help="Take the scores under this rubric.")
+@click.option(
+    "--labels", multiple=True, metavar="SHEET", help="Correct by labels, as compare does."
+)
+@click.option("--calibrate", type=click.Choice(["cells", "partial"]), help="As for compare.")
+@click.option("--external", metavar="LOG", help="Correct by a validation, as compare does.")
 @click.option("--no-responses", is_flag=True, help="Leave out what models wrote, for sharing.")
 @click.option("--with-viewer", is_flag=True, help="Bundle Inspect's viewer, and link into it.")
 def report_command(
@@ -106,6 +112,10 @@ def report_command(
     baseline: str | None,
     margin: float,
     judge: str | None,
+    judge_prompt: str | None,
+    labels: tuple[str, ...],
+    calibrate: str | None,
+    external: str | None,
     no_responses: bool,
     with_viewer: bool,
 ) -> None:
@@ -114,6 +124,7 @@ def report_command(
     LOGS are directories or log files (default: logs). The page loads nothing from anywhere.
     """
     from orbench_inspect.analysis import read_runs
+    from orbench_inspect.analysis.calibration import calibrated_by
     from orbench_inspect.analysis.overview import overview
     from orbench_inspect.analysis.report import write_report
 
@@ -127,7 +138,16 @@ def report_command(
             "--with-viewer copies the logs: write the report outside of the log directory (-o)"
         )
     try:
-        found = overview(read_runs(*sources), cast(Any, by), baseline, margin / 100, judge)
+        runs = read_runs(*sources)
+        found = overview(
+            runs,
+            cast(Any, by),
+            baseline,
+            margin / 100,
+            judge,
+            judge_prompt,
+            calibrated_by(runs, labels, calibrate, external=external),
+        )
         page = write_report(found, output, not no_responses, sources[0] if with_viewer else None)
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex

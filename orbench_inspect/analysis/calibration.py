@@ -1,8 +1,9 @@
 """Where what is known of a judge's error comes from: labels by hand, an audit, another data set."""
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,13 @@ from orbench_inspect.analysis.correction import (
     predictive,
 )
 from orbench_inspect.analysis.drawing import FEWEST
-from orbench_inspect.analysis.hand_labels import HandLabels
+from orbench_inspect.analysis.hand_labels import HandLabels, join_labels
+from orbench_inspect.analysis.judges import read_validations
 from orbench_inspect.analysis.rates import category_sizes
+from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.analysis.wording import judged_by
 from orbench_inspect.scoring.agreement import DRAWS, Floats
+from orbench_inspect.scoring.labels import Partial
 from orbench_inspect.scoring.words import REFUSALS, VERDICTS
 
 SMALLEST = 0.2
@@ -41,6 +45,43 @@ class Calibration:
     """Labels used for each run."""
     notes: list[str] = field(default_factory=list)
     """Why other runs are not corrected, and what is assumed."""
+
+
+Calibrate = Callable[[pd.DataFrame, pd.DataFrame], Calibration]
+"""Makes a calibration from the runs that are compared, and all samples."""
+
+
+def calibrated_by(
+    runs: Runs,
+    labels: Sequence[str] = (),
+    how: str | None = None,
+    partial: str | None = None,
+    external: str | None = None,
+) -> Calibrate | None:
+    """What corrects for the judge's error, as the command line asks for it; None if nothing.
+
+    Args:
+        runs: From `read_runs`.
+        labels: Sheets of `orbench draw`, filled in.
+        how: `cells` or `partial`, with labels.
+        partial: What a label of partial refusal counts as, with labels.
+        external: Log or directory of a validation on other responses.
+
+    Raises:
+        ValueError: If the options do not go together, or a sheet or log cannot be used.
+    """
+    if labels and external:
+        raise ValueError(
+            "--labels and --external exclude each other: labels of the study are better"
+        )
+    if not labels and (how or partial):
+        raise ValueError("--calibrate and --partial go with --labels SHEET")
+    if labels:
+        joined = join_labels(labels, runs, cast(Partial, partial or "refused"))
+        return functools.partial(from_labels, joined, how=how or "cells")
+    if external:
+        return functools.partial(from_validation, read_validations(external))
+    return None
 
 
 def from_labels(

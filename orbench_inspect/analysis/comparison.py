@@ -1,6 +1,6 @@
 """Arms against a baseline, on both sides at once: rates, paired differences, answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pandas as pd
 from orbench_inspect.analysis.answers import answer_questions
 from orbench_inspect.analysis.arms import By, arms_of
 from orbench_inspect.analysis.balance import balance
-from orbench_inspect.analysis.calibration import Calibration, from_audit
+from orbench_inspect.analysis.calibration import Calibrate, from_audit
 from orbench_inspect.analysis.categories import categories
 from orbench_inspect.analysis.corrected import Corrections
 from orbench_inspect.analysis.paired import (
@@ -72,7 +72,7 @@ def compare(
     margin: float = MARGIN,
     judge: str | None = None,
     judge_prompt: str | None = None,
-    calibrate: Callable[[pd.DataFrame, pd.DataFrame], Calibration] | None = None,
+    calibrate: Calibrate | None = None,
 ) -> Comparison:
     """Compare arms with a baseline, prompt by prompt.
 
@@ -179,7 +179,7 @@ def compare(
 def _corrections(
     frame: pd.DataFrame,
     samples: pd.DataFrame,
-    calibrate: Callable[[pd.DataFrame, pd.DataFrame], Calibration] | None,
+    calibrate: Calibrate | None,
     notes: list[str],
 ) -> Corrections:
     labels = calibrate(frame, samples) if calibrate else None

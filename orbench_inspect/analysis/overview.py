@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from orbench_inspect.analysis.arms import By, arms_of
+from orbench_inspect.analysis.arms import By, arms_of, scored_by
+from orbench_inspect.analysis.calibration import Calibrate
 from orbench_inspect.analysis.comparison import (
     MARGIN,
     Comparison,
@@ -46,6 +47,8 @@ def overview(
     baseline: str | None = None,
     margin: float = MARGIN,
     judge: str | None = None,
+    judge_prompt: str | None = None,
+    calibrate: Calibrate | None = None,
 ) -> Overview:
     """Tell all of some runs.
 
@@ -56,16 +59,18 @@ def overview(
         baseline: The arm to compare with, as in `compare`.
         margin: The margin, as a proportion.
         judge: Take the scores of this judge, where logs have those of several.
+        judge_prompt: Take the scores under this rubric.
+        calibrate: What corrects for the judge's error, as in `compare`.
 
     Raises:
         ValueError: If the runs do not fit together, as in `compare`.
     """
-    by = by or _told_apart_by(runs, judge)
+    by = by or _told_apart_by(scored_by(runs.runs, judge, judge_prompt))
     notes = list(runs.notes)
-    arms = arms_of(runs.runs, by, judge, notes)
+    arms = arms_of(runs.runs, by, judge, notes, judge_prompt)
     comparison = None
     if arms["arm"].nunique() > 1:
-        comparison = compare(runs, by, baseline, margin, judge)
+        comparison = compare(runs, by, baseline, margin, judge, judge_prompt, calibrate)
         arms, notes = comparison.runs, comparison.notes
     elif baseline is not None and baseline not in set(arms["arm"]):
         raise ValueError(f"no arm '{baseline}' to compare with; there is: {arms['arm'].iloc[0]}")
@@ -84,8 +89,7 @@ def overview(
     )
 
 
-def _told_apart_by(runs: Runs, judge: str | None) -> By:
-    kept = runs.runs if judge is None else runs.runs[runs.runs["judge"] == judge]
+def _told_apart_by(kept: pd.DataFrame) -> By:
     parts = kept[["mitigation", "replicate", "product_sha256", "system_as"]].astype(str)
     if len(parts.drop_duplicates()) > 1:
         return "mitigation"

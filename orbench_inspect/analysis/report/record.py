@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from orbench_inspect.analysis.overview import Overview
-from orbench_inspect.analysis.wording import percent, plain
+from orbench_inspect.analysis.wording import interval, percent, plain
 from orbench_inspect.scoring.run_record import UNSCORED_LIMIT
 from orbench_inspect.scoring.words import CAUSES, VERDICTS
 
@@ -102,4 +102,5 @@ def corrected(row: Any) -> str | None:
     """The rate corrected for the judge's error, where that was measured."""
     if "corrected" not in row or pd.isna(row["corrected"]):
         return None
-    return percent(row["corrected"])
+    limits = {"lower": row["corrected_lower"], "upper": row["corrected_upper"]}
+    return f"{percent(row['corrected'])} {interval(limits, percent)}"
