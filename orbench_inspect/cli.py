@@ -6,6 +6,8 @@ from typing import Any, cast
 
 import click
 
+from orbench_inspect.construction.cli import construct
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="orbench-inspect", prog_name="orbench")
@@ -145,6 +147,9 @@ def compare(
         click.echo(f"gate missed: {reason}", err=True)
     if reasons:
         sys.exit(1)
+
+
+main.add_command(construct)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ _DECORATION = " \t\n*_`#.!-"
 
 @cache
 def _planted(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Anything between double brackets that reads like one of the labels, however disguised:
-    its letters with any spacing, punctuation or invisible characters among them.
+    """Anything between double brackets that reads like one of the labels, however disguised.
+
+    That is, its letters with any spacing, punctuation or invisible characters among them.
     """
     return re.compile(
         r"\[\s*\[[^\[\]]{0,80}?(?:"
