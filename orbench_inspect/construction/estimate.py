@@ -13,6 +13,7 @@ from orbench_inspect.construction.config import Config
 from orbench_inspect.construction.generating import generator_prompt
 from orbench_inspect.construction.moderate import moderator_prompt
 from orbench_inspect.construction.trail import STAGES, log_folder, newest_log, shards
+from orbench_inspect.prompt_sets.provenance import PROVENANCE
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.text_files import read_text
 
@@ -60,9 +61,10 @@ def estimate(config: Config) -> list[Calls]:
     out = Path(config.out)
     finished = {stage: _samples_finished(out, stage) for stage in STAGES}
     begun = [stage for stage in STAGES if shards(out, stage)]
+    written = (out / PROVENANCE).is_file()
     rows = []
     for stage, role, model, samples, tokens_in, tokens_out in _planned(config):
-        over = any(STAGES.index(later) > STAGES.index(stage) for later in begun)
+        over = written or any(STAGES.index(later) > STAGES.index(stage) for later in begun)
         left = 0 if over else max(0, samples - finished[stage])
         rows.append(Calls(stage, role, model, samples, left, tokens_in, tokens_out))
     return rows

@@ -96,8 +96,6 @@ def _read(state: TaskState, wanted: int) -> Items:
     if response.outcome is not None:
         return Items(rejects=[Reject(response.outcome, response.text)], form="none")
     found = read_items(response.text, "truncated" in response.flags)
-    if not found.kept and not found.rejects:
-        found.rejects.append(Reject("empty", ""))
     surplus = [Reject("surplus", text) for text in found.kept[wanted:]]
     return Items(found.kept[:wanted], [*found.rejects, *surplus], found.form)
 

@@ -51,7 +51,7 @@ class Items:
     kept: list[str] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     form: str = "list"
-    """`json` or `list`."""
+    """`json`, `list`, or `none`."""
 
 
 def read_items(reply: str, cut_off: bool = False) -> Items:
@@ -70,6 +70,9 @@ def read_items(reply: str, cut_off: bool = False) -> Items:
     if bare.startswith(("{", "[")):
         return _from_json(bare)
     found, remarks = _lines(bare)
+    if not found:
+        declined = match(bare).decision == "refused"
+        return Items(rejects=[Reject("refused" if declined else "unparsed", bare)], form="none")
     items = Items(rejects=[Reject("meta", text) for text in remarks])
     for position, (text, whole) in enumerate(found):
         last = position == len(found) - 1

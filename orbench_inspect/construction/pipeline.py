@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from inspect_ai import Task, eval_set
+from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.model import GenerateConfig, Model, get_model
 
 from orbench_inspect.construction.candidates import candidates
@@ -142,12 +143,22 @@ def _run_shard(config: Config, out: Path, stage: str, shard: int) -> int:
             raise
         raise ValueError(_other_configuration(folder)) from ex
     if not done:
-        messages = [log.error.message.splitlines()[0] for log in logs if log.error]
         raise ValueError(
-            f"{stage}, shard {shard}: {'; '.join(messages) or 'not finished'}\n"
+            f"{stage}, shard {shard}: {_why_not_done(logs)}\n"
             "What was answered is kept: the same command asks only what is missing"
         )
     return len(read_shard(shard_file(out, stage, shard))[0])
+
+
+def _why_not_done(logs: list[EvalLog]) -> str:
+    for log in logs:
+        errors = [s.error for s in read_eval_log_sample_summaries(log.location) if s.error]
+        if errors:
+            said = errors[0].strip().splitlines()[-1]
+            return f"{len(errors)} samples failed, such as with: {said[:500]}"
+        if log.error is not None:
+            return log.error.message
+    return "not finished"
 
 
 def _roles(config: Config, out: Path, stage: str) -> dict[str, list[Model]]:
