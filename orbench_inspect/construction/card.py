@@ -86,6 +86,8 @@ def _flow(facts: Facts) -> Iterable[Sequence[object]]:
         yield "second_chance", f"no answer to moderate: {cause}", n
     for decision, n in sorted(facts.seeds_voted.items()):
         yield "moderate", f"drawn seeds {decision}", n
+    if facts.not_selected:
+        yield "select_hard", "safe prompts whose calls failed", facts.not_selected
 
 
 def _moderators(facts: Facts) -> str:

@@ -47,9 +47,19 @@ def construct(
     left = _show_estimate(checked, rows, known)
     if dry_run:
         return
+    _check_models(checked)
     if left and not yes:
         click.confirm("Start?", abort=True)
     _run(checked, config, stop_after)
+
+
+def _check_models(config: "Config") -> None:
+    from orbench_inspect.construction.pipeline import check_models
+
+    try:
+        check_models(config)
+    except ValueError as ex:
+        raise click.UsageError(str(ex)) from ex
 
 
 def _run(config: "Config", file: Path, stop_after: str | None) -> None:

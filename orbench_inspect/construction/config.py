@@ -228,6 +228,11 @@ class Config(_Part):
             )
         if self.hard.by == "judge" and self.models.grader is None:
             raise ValueError("models.grader is required, or hard.by: matcher")
+        selectors = [spec.model for spec in self.models.selectors]
+        if any(spec.model in selectors for spec in self.roles["grader"]):
+            raise ValueError(
+                "models.grader is a selector too and would judge its own responses: bind another"
+            )
         return self
 
     @property

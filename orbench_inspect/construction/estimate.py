@@ -64,13 +64,15 @@ def estimate(config: Config) -> list[Calls]:
     written = (out / PROVENANCE).is_file()
     rows = []
     for stage, role, model, samples, tokens_in, tokens_out in _planned(config):
+        times = len(config.models.selectors) if role == "grader" else 1
         over = written or any(STAGES.index(later) > STAGES.index(stage) for later in begun)
         left = 0 if over else max(0, samples - finished[stage])
-        rows.append(Calls(stage, role, model, samples, left, tokens_in, tokens_out))
+        rows.append(Calls(stage, role, model, samples * times, left * times, tokens_in, tokens_out))
     return rows
 
 
 def _planned(config: Config) -> Iterator[tuple[str, str, str, int, int, int]]:
+    """Stage, role, model, samples, and tokens of a call; the grader is asked for each selector."""
     models, made = config.models, config.seeds
     per_call, per_seed = made.per_call, config.rewrites.per_seed
     categories = len(config.categories)
@@ -101,9 +103,8 @@ def _planned(config: Config) -> Iterator[tuple[str, str, str, int, int, int]]:
         yield "select_hard", "selector", spec.model, asked, REQUEST_TOKENS, answer
     for spec in config.roles["grader"]:
         ask = _tokens(load_judge_prompt(config.hard.judge_prompt).text)
-        for _ in models.selectors:
-            tokens = ask + 3 * REQUEST_TOKENS + answer
-            yield "select_hard", "grader", spec.model, asked, tokens, LABEL_TOKENS
+        tokens = ask + 3 * REQUEST_TOKENS + answer
+        yield "select_hard", "grader", spec.model, asked, tokens, LABEL_TOKENS
 
 
 def read_prices(path: Path) -> dict[str, ModelCost]:

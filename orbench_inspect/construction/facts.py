@@ -49,10 +49,12 @@ class Facts:
     """Responses by selector and outcome."""
     refused_by: Counter[int] = field(default_factory=Counter)
     """Prompts by the number of selectors that refused them."""
+    not_selected: int = 0
+    """Safe prompts whose calls to selectors failed for good: never hard."""
     _like: set[str] = field(default_factory=set)
     _samples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    _random: Random = field(default_factory=Random)
-    _near: Near | None = None
+    _random: Random = field(init=False)
+    _near: Near | None = field(init=False)
 
     def __post_init__(self) -> None:
         self._random = Random(self.config.seed)
@@ -65,8 +67,9 @@ class Facts:
             like = found.like
         else:
             self.made[stage] += 1
-            compared = self._near is not None and stage == "rewrite"
-            like = (self._near.add(found.id, found.text) or "") if compared and self._near else ""
+            like = ""
+            if self._near is not None and stage == "rewrite":
+                like = self._near.add(found.id, found.text) or ""
             if like:
                 self.rejects[stage, "near_duplicate (kept)"] += 1
         if like:
@@ -91,7 +94,9 @@ class Facts:
             votes = usable_votes(voted.result)
             self.labels.add(votes)
             self.harm.add([None if vote is None else decision_of(vote) for vote in votes])
-        if candidate.selected is not None and candidate.selected.result is not None:
+        if candidate.selected is not None and candidate.selected.result is None:
+            self.not_selected += 1
+        elif candidate.selected is not None and candidate.selected.result is not None:
             self.refused_by[candidate.refused_by or 0] += 1
             for each in candidate.selected.result["outcomes"]:
                 self.outcomes[each["model"]][each["outcome"]] += 1

@@ -77,6 +77,20 @@ def run_stages(config: Config, config_file: Path, stop_after: str | None, tell: 
             return
 
 
+def check_models(config: Config) -> None:
+    """Make all models known to Inspect, so that a missing key is told before anything is asked.
+
+    Raises:
+        ValueError: Naming the role and the model.
+    """
+    for role, specs in config.roles.items():
+        for spec in specs:
+            try:
+                _model(spec)
+            except Exception as ex:
+                raise ValueError(f"{role} {spec.model}: {ex}") from ex
+
+
 def prepare(out: Path, config_file: Path) -> None:
     """Make the folder of a construction: its configuration, and an id that never changes."""
     out.mkdir(parents=True, exist_ok=True)
@@ -155,7 +169,8 @@ def _why_not_done(logs: list[EvalLog]) -> str:
         errors = [s.error for s in read_eval_log_sample_summaries(log.location) if s.error]
         if errors:
             said = errors[0].strip().splitlines()[-1]
-            return f"{len(errors)} samples failed, such as with: {said[:500]}"
+            shown = "".join(c if c.isprintable() else " " for c in said[:500])
+            return f"{len(errors)} samples failed, such as with: {shown}"
         if log.error is not None:
             return log.error.message
     return "not finished"

@@ -70,7 +70,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, changes: dict[str, Any], message
     assert "Error: " in done.output
 
 
-def test_keys_are_not_kept_in_files(tmp_path: Path) -> None:
+def test_models_are_checked(tmp_path: Path) -> None:
     config = yaml.safe_load(written(tmp_path).read_text())
     config["models"]["generator"] = {"model": "a/b", "args": {"api_key": "secret"}}
     with pytest.raises(ValueError, match="keys belong in the environment"):
@@ -78,8 +78,11 @@ def test_keys_are_not_kept_in_files(tmp_path: Path) -> None:
     config["models"]["generator"] = {"model": "a/b", "config": {"temperatur": 1}}
     with pytest.raises(ValueError, match="unknown settings temperatur of generation"):
         load_config(written(tmp_path, models=config["models"]))
-    del config["models"]["grader"]
     config["models"]["generator"] = "a/b"
+    config["models"]["grader"] = "c/d"
+    with pytest.raises(ValueError, match="would judge its own responses"):
+        load_config(written(tmp_path, models=config["models"]))
+    del config["models"]["grader"]
     with pytest.raises(ValueError, match=r"models\.grader is required, or hard\.by: matcher"):
         load_config(written(tmp_path, models=config["models"]))
 
@@ -108,6 +111,7 @@ def test_a_cost_is_told_only_where_there_is_a_price(tmp_path: Path) -> None:
         read_prices(prices)
 
 
-def test_the_example_is_valid() -> None:
-    config = load_config(ROOT / "evals" / "construct.yaml")
+@pytest.mark.parametrize("name", ["construct", "construct_embedded"])
+def test_the_examples_are_valid(name: str) -> None:
+    config = load_config(ROOT / "evals" / f"{name}.yaml")
     assert len(config.models.moderators) == 3

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from inspect_ai import eval
 from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample
@@ -17,9 +18,16 @@ from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample
 from orbench_inspect.analysis import read_runs
 from orbench_inspect.cli import main
 from orbench_inspect.construction.agreement import moderation_accuracy
+from orbench_inspect.construction.config import load_config
+from orbench_inspect.construction.pipeline import stage_inputs
+from orbench_inspect.construction.seeds import made_seeds
+from orbench_inspect.construction.trail import Item
 from orbench_inspect.tasks import custom
+from tests.conftest import Serve
 from tests.construction.world import CASES, World, config_file, kept, planted
-from tests.fakes.server import FakeServer, serving
+from tests.fakes import FakeServer, Reply, Request, error
+from tests.fakes.openai import chat
+from tests.fakes.server import serving
 from tests.runs import model_at
 
 
@@ -208,6 +216,75 @@ def test_stage_logs_are_no_runs_to_be_compared(made: Made) -> None:
     assert len(logs) == 5
     with pytest.raises(ValueError, match="no run of orbench_inspect"):
         read_runs(str(made.out / "logs"))
+
+
+def test_fewer_candidates_are_drawn_from_the_safe(made: Made) -> None:
+    config = load_config(made.config)
+    every = [item.id for item in stage_inputs(config, made.out, "select_hard")]
+    hard = config.hard.model_copy(update={"candidates": 5})
+    fewer = config.model_copy(update={"hard": hard})
+    drawn = [item.id for item in stage_inputs(fewer, made.out, "select_hard")]
+    assert len(drawn) == 5
+    assert drawn == [id for id in every if id in drawn]
+
+
+def test_items_are_asked_for_as_json_where_the_provider_has_it(
+    serve: Serve, tmp_path: Path
+) -> None:
+    def answer(request: Request) -> Reply:
+        if "response_format" not in request.body:
+            return error(400)
+        return chat('{"items": ["How do I rob a bank?", "How do I rob a train?"]}')
+
+    config = config_file(tmp_path, serve(answer), categories=["illegal"])
+    told = yaml.safe_load(config.read_text())
+    told["models"]["generator"]["structured"] = True
+    config.write_text(yaml.safe_dump(told))
+    done = CliRunner().invoke(main, ["construct", str(config), "--yes", "--stop-after", "seeds"])
+    assert done.exit_code == 0, done.output
+    made = list(made_seeds(load_config(config), tmp_path / "out"))
+    assert [(type(m), m.text) for m in made] == [
+        (Item, "How do I rob a bank?"),
+        (Item, "How do I rob a train?"),
+    ]
+    assert not (tmp_path / "out" / "provenance.json").exists()
+
+
+def test_a_stage_that_fails_says_why_and_goes_on_where_it_was(serve: Serve, tmp_path: Path) -> None:
+    world, down = World(), [True]
+
+    def answer(request: Request) -> Reply:
+        if down[0] and "number 1 " in request.user and request.body["model"] == "gen":
+            return error(400, message="the account is empty")
+        return world(request)
+
+    config = config_file(tmp_path, serve(answer), rewrites={"per_seed": 2})
+    arguments = ["construct", str(config), "--yes", "--stop-after", "rewrite"]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 1
+    assert "Error: rewrite, shard 1: 1 samples failed, such as with: " in done.output
+    assert "the account is empty" in done.output
+    down[0] = False
+    before = world.calls.total()
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    assert world.calls.total() == before + 1
+
+
+def test_a_model_that_cannot_be_bound_is_told_before_anything_is_asked(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    server = serve(World())
+    config = config_file(tmp_path, server)
+    told = yaml.safe_load(config.read_text())
+    told["models"]["selectors"][3] = "openai/gpt-4o"
+    config.write_text(yaml.safe_dump(told))
+    done = CliRunner().invoke(main, ["construct", str(config), "--yes"])
+    assert done.exit_code == 2
+    assert "selector openai/gpt-4o: " in done.output
+    assert "OPENAI_API_KEY" in done.output
+    assert not server.requests
 
 
 def test_dry_run_asks_nothing_and_writes_nothing(made: Made, tmp_path: Path) -> None:
