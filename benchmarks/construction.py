@@ -124,6 +124,8 @@ def _kills(per_category: int, delay: float, at_once: int) -> None:
             )
             while running.poll() is None and models.calls[stage].total() < planned[stage] / 2:
                 time.sleep(0.02)
+            if running.poll() is not None:
+                sys.exit(f"{stage}: the run ended before it could be killed")
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
         _finish(config)

@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from inspect_ai import Task, eval_set
-from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, read_eval_log_sample, read_eval_log_sample_summaries
 from inspect_ai.model import GenerateConfig, Model, get_model
 
 from orbench_inspect.construction.candidates import candidates
@@ -166,11 +166,13 @@ def _run_shard(config: Config, out: Path, stage: str, shard: int) -> int:
 
 def _why_not_done(logs: list[EvalLog]) -> str:
     for log in logs:
-        errors = [s.error for s in read_eval_log_sample_summaries(log.location) if s.error]
-        if errors:
-            said = errors[0].strip().splitlines()[-1]
-            shown = "".join(c if c.isprintable() else " " for c in said[:500])
-            return f"{len(errors)} samples failed, such as with: {shown}"
+        failed = [s for s in read_eval_log_sample_summaries(log.location) if s.error]
+        if failed:
+            first = read_eval_log_sample(log.location, failed[0].id, failed[0].epoch)
+            # Inspect quotes the whole request first; what went wrong stands in the last line.
+            said = first.error.message.strip().rpartition("\\n")[2] if first.error else ""
+            shown = "".join(c if c.isprintable() else " " for c in said[-300:])
+            return f"{len(failed)} samples failed, such as with: {shown}"
         if log.error is not None:
             return log.error.message
     return "not finished"
