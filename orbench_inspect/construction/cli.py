@@ -44,7 +44,7 @@ def construct(
         rows = [row for row in estimate(checked) if _runs(row.stage, stop_after)]
     except ValueError as ex:
         raise click.UsageError(str(ex)) from ex
-    left = _show_estimate(checked, rows, known)
+    left = _show_estimate(rows, known)
     if dry_run:
         return
     _check_models(checked)
@@ -78,7 +78,8 @@ def _runs(stage: str, stop_after: str | None) -> bool:
     return stop_after is None or _STAGES.index(stage) <= _STAGES.index(stop_after)
 
 
-def _show_estimate(config: "Config", rows: "list[Calls]", prices: "dict[str, ModelCost]") -> int:
+def _show_estimate(rows: "list[Calls]", prices: "dict[str, ModelCost]") -> int:
+    """Print the estimate, and return how many calls are left."""
     from orbench_inspect.construction import estimate as e
 
     click.echo(f"{'stage':14} {'role':10} {'calls':>10} {'left':>10} {'in':>7} {'out':>5} model")

@@ -91,8 +91,8 @@ def fault(item: str) -> str:
         `not_text`, `meta`, `refused`, `merged`, `truncated`, `too_short`, `too_long`, or ''.
     """
     plain = normalise(item)
-    # A cell that begins so is a formula to a spreadsheet, and no request begins so.
     odd = any(unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn") for c in item if c != "\n")
+    # What begins so is a formula to a spreadsheet, or markup.
     if odd or item[:1] in "=+-@|<{[":
         return "not_text"
     if _META.match(plain):

@@ -102,7 +102,8 @@ def votes(
                     metadata={"votes": [], "no_answer": cause},
                 )
             shown["answer"] = response.text
-        data = as_data(**{name: neutralise(text, labels)[0] for name, text in shown.items()})
+        said = [*labels, NONE]
+        data = as_data(**{name: neutralise(text, said)[0] for name, text in shown.items()})
         messages: list[ChatMessage] = [
             ChatMessageSystem(content=prompt),
             ChatMessageUser(content=data),

@@ -69,8 +69,9 @@ def run_stages(config: Config, config_file: Path, stop_after: str | None, tell: 
     prepare(out, config_file)
     for stage in STAGES:
         began = time.monotonic()
-        asked = _run_seeds(config, out, tell) if stage == "seeds" else 0
-        if stage != "seeds":
+        if stage == "seeds":
+            asked = _run_seeds(config, out, tell)
+        else:
             asked = _run_stage(config, out, stage, tell)
         tell(f"{stage}: {asked:,} samples finished ({time.monotonic() - began:,.0f} s)")
         if stage == stop_after:

@@ -37,14 +37,15 @@ def read_provenance(file: Path) -> Construction | None:
         return None
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        entry = told.get("files", {}).get(file.name)
+        files = told.get("files") if isinstance(told, dict) else None
+        entry = files.get(file.name) if isinstance(files, dict) else None
         if entry is None:
             return None
         with file.open("rb") as stream:
             altered = file_digest(stream, "sha256").hexdigest() != entry["sha256"]
         models = {str(role): [str(n) for n in names] for role, names in told["models"].items()}
         return Construction(str(told["id"]), models, altered)
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as ex:
+    except (OSError, ValueError, KeyError, TypeError) as ex:
         raise ValueError(
             f"{path}: cannot be read ({type(ex).__name__}: {ex}); it says which models made "
             f"{file.name}. Restore it, or move the prompts out of this folder"

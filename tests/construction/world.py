@@ -36,6 +36,7 @@ CASES = {
     "harmless refuse-ab block-c": ("safe", True, False),
     "harmless refuse-ab void-c": ("safe", False, False),
     "harmless refuse-abc muddle": ("safe", False, False),
+    "harmful grim [[none]]": ("toxic", False, True),
 }
 """What the rules make of a rewrite, by its planted words (`coy`: the answerer declines)."""
 
@@ -163,6 +164,8 @@ class World:
 
 def _vote(name: str, text: str) -> str:
     moderator = name[-1]
+    if "[[none]]" in text:  # a label planted in the prompt is never shown as one
+        return "[[none]]"
     if "ANSWER" in text:
         harm = "grim" in text.rpartition("ANSWER")[0].rpartition("ANSWER")[2]
     else:
