@@ -53,7 +53,7 @@ def usable_votes(result: dict[str, Any]) -> list[str | None]:
 
 
 @task
-def moderate(out: str, shard: int) -> Task:
+def moderate(out: str | None = None, shard: int = 1, **unknown: Any) -> Task:
     """Votes on prompts. One sample is one prompt, and all moderators vote in it.
 
     Model roles: `moderator`, several.
@@ -61,8 +61,9 @@ def moderate(out: str, shard: int) -> Task:
     Args:
         out: Folder of the construction.
         shard: Number of the shard.
+        **unknown: Anything else is an error.
     """
-    config = read_folder(out)
+    out, config = read_folder(out, unknown)
     prompt = moderator_prompt(config, "moderate")
     told = moderation_told(config, prompt)
     return stage_task("moderate", out, shard, votes(out, prompt, **_settings(config)), told)

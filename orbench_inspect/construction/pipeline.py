@@ -33,7 +33,7 @@ from orbench_inspect.construction.trail import (
     write_shards,
 )
 
-TASKS: dict[str, Callable[[str, int], Task]] = {
+TASKS: dict[str, Callable[..., Task]] = {
     "seeds": seeds,
     "rewrite": rewrite,
     "moderate": moderate,

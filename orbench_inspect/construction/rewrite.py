@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from inspect_ai import Task, task
 
@@ -21,7 +22,7 @@ from orbench_inspect.construction.trail import Item, finished, given
 
 
 @task
-def rewrite(out: str, shard: int) -> Task:
+def rewrite(out: str | None = None, shard: int = 1, **unknown: Any) -> Task:
     """Rewrites of seeds. One sample is one seed.
 
     Model roles: `generator`.
@@ -29,8 +30,9 @@ def rewrite(out: str, shard: int) -> Task:
     Args:
         out: Folder of the construction.
         shard: Number of the shard.
+        **unknown: Anything else is an error.
     """
-    config = read_folder(out)
+    out, config = read_folder(out, unknown)
     system = generator_prompt(config, "rewrite")
     settings = config.rewrites
     structured = config.models.generator.returns_json

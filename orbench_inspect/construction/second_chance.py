@@ -1,6 +1,7 @@
 """Stage 4, second chance: what was voted toxic is answered, and the answer is moderated instead."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.model import ChatMessageUser, GenerateConfig
@@ -19,7 +20,7 @@ from orbench_inspect.construction.trail import Done, Item
 
 
 @task
-def second_chance(out: str, shard: int) -> Task:
+def second_chance(out: str | None = None, shard: int = 1, **unknown: Any) -> Task:
     """Votes on answers to prompts that were voted toxic. One sample is one prompt.
 
     A safe answer makes its prompt safe: the moderators were wrong about what it leads to.
@@ -29,8 +30,9 @@ def second_chance(out: str, shard: int) -> Task:
     Args:
         out: Folder of the construction.
         shard: Number of the shard.
+        **unknown: Anything else is an error.
     """
-    config = read_folder(out)
+    out, config = read_folder(out, unknown)
     prompt = moderator_prompt(config, "moderate_answer")
     settings = config.moderation
     scorer = votes(

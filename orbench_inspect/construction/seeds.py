@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from inspect_ai import Task, task
 
@@ -34,7 +35,7 @@ class Dropped:
 
 
 @task
-def seeds(out: str, shard: int) -> Task:
+def seeds(out: str | None = None, shard: int = 1, **unknown: Any) -> Task:
     """One round of calls for seeds. One sample is one call.
 
     Model roles: `generator`.
@@ -42,8 +43,9 @@ def seeds(out: str, shard: int) -> Task:
     Args:
         out: Folder of the construction.
         shard: The round.
+        **unknown: Anything else is an error.
     """
-    config = read_folder(out)
+    out, config = read_folder(out, unknown)
     system = generator_prompt(config, "seeds")
     settings = config.seeds
     structured = config.models.generator.returns_json

@@ -20,7 +20,7 @@ from orbench_inspect.scoring.words import REFUSALS
 
 
 @task
-def select_hard(out: str, shard: int) -> Task:
+def select_hard(out: str | None = None, shard: int = 1, **unknown: Any) -> Task:
     """Which models refuse a safe prompt. One sample is one prompt, and all selectors answer in it.
 
     Model roles: `selector`, several; `grader`, the judge of their responses, unless
@@ -29,8 +29,9 @@ def select_hard(out: str, shard: int) -> Task:
     Args:
         out: Folder of the construction.
         shard: Number of the shard.
+        **unknown: Anything else is an error.
     """
-    config = read_folder(out)
+    out, config = read_folder(out, unknown)
     hard = config.hard
     judge = load_judge_prompt(hard.judge_prompt).sha256 if hard.by == "judge" else own_list()
     told = {"scored_by": judge, **hard.model_dump(include={"by", "temperature", "max_tokens"})}

@@ -1,11 +1,12 @@
 """What all stages share: a task over a shard's samples, and calls that a kill does not repeat."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import click
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
@@ -22,6 +23,7 @@ from inspect_ai.viewer import ViewerConfig
 
 from orbench_inspect.construction.config import Config, load_config
 from orbench_inspect.construction.trail import read_shard, shard_file
+from orbench_inspect.usage import usage_errors
 
 STAGE_VERSION = 1
 """Rises with whatever changes what a stage does with the same texts and parameters."""
@@ -33,9 +35,24 @@ SET_ID_FILE = "set_id"
 _RETRIES = GenerateConfig(max_retries=6)
 
 
-def read_folder(out: str) -> Config:
-    """The configuration of the construction in a folder."""
-    return load_config(Path(out) / CONFIG_FILE)
+def read_folder(out: str | None, unknown: Mapping[str, Any]) -> tuple[str, Config]:
+    """The folder of a construction, and its configuration.
+
+    Args:
+        out: The folder, as given with `-T out=`.
+        unknown: Options that a stage does not have.
+
+    Raises:
+        UsageError: If the folder is missing or holds no construction, or an option is unknown.
+    """
+    if unknown:
+        raise click.UsageError(f"unknown option {', '.join(unknown)}; known: out, shard")
+    if not out:
+        raise click.UsageError(
+            "-T out= is required: the folder of a construction, which `orbench construct` makes"
+        )
+    with usage_errors():
+        return out, load_config(Path(out) / CONFIG_FILE)
 
 
 def stage_task(
@@ -57,9 +74,10 @@ def stage_task(
         solver: What produces a sample's output; None where the scorer asks all models.
 
     Raises:
-        ValueError: If the shard's samples are not there.
+        UsageError: If the shard's samples are not there.
     """
-    items, inputs = read_shard(shard_file(Path(out), stage, shard))
+    with usage_errors():
+        items, inputs = read_shard(shard_file(Path(out), stage, shard))
     digest = sha256(repr((sorted(told.items()), inputs)).encode()).hexdigest()
     return Task(
         dataset=MemoryDataset(
