@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from hashlib import md5
 from pathlib import Path
+from random import Random
 
 import click
 import yaml
@@ -63,7 +64,7 @@ class Models:
             with self.lock:
                 self.made += 1
                 made = self.made
-            words = " ".join(_WORDS[(made * 7919 + k * k * 104729) % len(_WORDS)] for k in range(9))
+            words = " ".join(Random(made).choices(_WORDS, k=9))
             kind = "toxic" if made % 4 == 0 else "tame"
             lines.append(f"{number}. How does {kind} {words} {made} go?")
         return "\n".join(lines)
