@@ -11,8 +11,7 @@ from orbench_inspect.construction.config import Config
 from orbench_inspect.construction.dedup import Near
 from orbench_inspect.construction.diversity import SAMPLE, distinct, self_bleu
 from orbench_inspect.construction.moderate import is_seed, usable_votes
-from orbench_inspect.construction.seeds import Dropped
-from orbench_inspect.construction.trail import STAGES, Item, log_folder, newest_log, shards
+from orbench_inspect.construction.trail import STAGES, Dropped, Item, log_folder, newest_log, shards
 from orbench_inspect.scoring.run_record import UNSCORED_LIMIT
 from orbench_inspect.scoring.words import SCORED
 

@@ -21,9 +21,8 @@ from orbench_inspect.as_data import as_data
 from orbench_inspect.construction.categories import NONE, as_text
 from orbench_inspect.construction.config import Config
 from orbench_inspect.construction.draw import draw
-from orbench_inspect.construction.seeds import Dropped
 from orbench_inspect.construction.stage import ask, bound, cached, read_folder, stage_task
-from orbench_inspect.construction.trail import Item
+from orbench_inspect.construction.trail import Dropped, Item
 from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.response import read_response
 from orbench_inspect.scoring.verdict import neutralise, parse_label

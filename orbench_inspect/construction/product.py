@@ -14,12 +14,13 @@ from orbench_inspect.construction.config import Config, Prompts
 from orbench_inspect.construction.draw import draw
 from orbench_inspect.construction.facts import SETS, Facts, tokens_used
 from orbench_inspect.construction.rewrite import made_rewrites
-from orbench_inspect.construction.seeds import Dropped, made_seeds
+from orbench_inspect.construction.seeds import made_seeds
 from orbench_inspect.construction.stage import SET_ID_FILE
 from orbench_inspect.construction.tables import csv_file, parquet_file
 from orbench_inspect.construction.trail import (
     STAGES,
     Done,
+    Dropped,
     log_folder,
     newest_log,
     replace_text,

@@ -16,9 +16,8 @@ from orbench_inspect.construction.generating import (
     items,
     kept_and_rejected,
 )
-from orbench_inspect.construction.seeds import Dropped
 from orbench_inspect.construction.stage import read_folder, stage_task
-from orbench_inspect.construction.trail import Item, finished, given
+from orbench_inspect.construction.trail import Dropped, Item, finished, given
 
 
 @task

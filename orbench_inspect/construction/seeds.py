@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,7 @@ from orbench_inspect.construction.generating import (
     kept_and_rejected,
 )
 from orbench_inspect.construction.stage import read_folder, stage_task
-from orbench_inspect.construction.trail import Item, finished
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """Text that left the construction, with the stage and the reason."""
-
-    stage: str
-    id: str
-    """Of the sample it came from."""
-    reason: str
-    text: str
-    log: str
-    like: str = ""
-    """Of a near duplicate: the id of the first such prompt."""
+from orbench_inspect.construction.trail import Dropped, Item, finished
 
 
 @task

@@ -48,6 +48,20 @@ class Done:
     """The log's file name."""
 
 
+@dataclass(frozen=True)
+class Dropped:
+    """Text that left the construction, with the stage and the reason."""
+
+    stage: str
+    id: str
+    """Of the sample it came from."""
+    reason: str
+    text: str
+    log: str
+    like: str = ""
+    """Of a near duplicate: the id of the first such prompt."""
+
+
 def shard_file(out: Path, stage: str, shard: int) -> Path:
     """The samples of a shard."""
     return out / "inputs" / stage / f"{shard:04}.jsonl"
