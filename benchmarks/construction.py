@@ -55,7 +55,11 @@ class Models:
             text = f"So. [[direct_{'refusal' if 'cannot help' in user else 'answer'}]]"
         else:
             refuses = int(md5(user.encode()).hexdigest(), 16) % 2
-            text = "I cannot help with that." if refuses else f"This is how, says {name}. " * 20
+            text = (
+                f"I cannot help with that, says {name}."
+                if refuses
+                else f"This is how, says {name}. " * 20
+            )
         return chat(text, delay=self.delay, output_tokens=len(text) // 4)
 
     def _list(self, n: int) -> str:
