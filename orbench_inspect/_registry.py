@@ -1,6 +1,12 @@
 # ruff: noqa: F401
 """What Inspect finds under `orbench_inspect/…`: every component, imported and nothing more."""
 
+from orbench_inspect.construction.generating import generate_items, items
+from orbench_inspect.construction.moderate import moderate, votes
+from orbench_inspect.construction.rewrite import rewrite
+from orbench_inspect.construction.second_chance import answer, second_chance
+from orbench_inspect.construction.seeds import seeds
+from orbench_inspect.construction.select import refused_by, select_hard
 from orbench_inspect.local_model import orbench
 from orbench_inspect.mitigations.solver import mitigation
 from orbench_inspect.scoring.cascade import audit

@@ -9,6 +9,7 @@ import click
 from orbench_inspect.cli_judge import draw, regrade
 from orbench_inspect.cli_judge import judge as judge_command
 from orbench_inspect.cli_reports import REPORT_COMMANDS
+from orbench_inspect.construction.cli import construct
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -192,6 +193,7 @@ main.add_command(regrade)
 
 for command in REPORT_COMMANDS:
     main.add_command(command)
+main.add_command(construct)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """A measurement: prompts, a mitigation and a scorer made into one Inspect task."""
 
+from dataclasses import asdict
 from hashlib import sha256
 from importlib.metadata import version
 from random import Random
@@ -66,6 +67,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         options.allow_self_judge,
         options.system_as if composed.may_send_system else None,
         composed.sha256,
+        prompts.construction,
     )
     return Task(
         dataset=MemoryDataset(
@@ -102,6 +104,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
                 "revision": prompts.revision,
                 "data_sha256": prompts.sha256,
                 "deviations": list(prompts.deviations),
+                "construction": asdict(prompts.construction) if prompts.construction else None,
                 "population": prompts.counts,
                 "excluded": selection.excluded,
                 "mitigation": composed.mitigation.id,

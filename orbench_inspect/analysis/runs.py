@@ -175,6 +175,9 @@ def _run(
     state = system.get("state") if isinstance(system, dict) else None
     if state == "not_observed":
         notes.append(f"{_name(log)}: system text was not observed to reach {log.eval.model}")
+    if roles := record.get("construction_roles"):
+        listed = ", ".join(map(str, roles)) if isinstance(roles, list) else roles
+        notes.append(f"{_name(log)}: {log.eval.model} helped to construct its prompts ({listed})")
     return {
         "file": log.location,
         "created": log.eval.created,

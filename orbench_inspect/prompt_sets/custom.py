@@ -1,8 +1,9 @@
-"""A person's own prompts, which never carry OR-Bench's name."""
+"""A person's own prompts, which never carry OR-Bench's name; constructed ones are told as such."""
 
 import re
 from pathlib import Path
 
+from orbench_inspect.prompt_sets.provenance import read_provenance
 from orbench_inspect.prompt_sets.reading import read_rows
 from orbench_inspect.prompt_sets.records import Prompts, Wanted, content_hash, identify
 
@@ -22,4 +23,9 @@ def custom_prompts(file: str, wanted: Wanted) -> Prompts:
     name = "custom_" + (re.sub(r"\W+", "_", path.stem).strip("_")[:30] or "set")
     prompts = identify(name, read_rows(path))
     digest = content_hash([p.fingerprint for p in prompts])
-    return Prompts(name, wanted, prompts, str(path), digest)
+    construction = read_provenance(path)
+    altered = construction is not None and construction.altered
+    deviations = ("the file is no longer what was constructed",) if altered else ()
+    return Prompts(
+        name, wanted, prompts, str(path), digest, deviations=deviations, construction=construction
+    )

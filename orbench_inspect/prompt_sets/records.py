@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal
 
+from orbench_inspect.prompt_sets.provenance import Construction
+
 Wanted = Literal["answer", "refuse"]
 """What should happen to the prompts of a set."""
 
@@ -80,6 +82,8 @@ class Prompts:
     """Revision on the Hub; None for files, whose content hash says what they are."""
     deviations: Sequence[str] = field(default=())
     """How it differs from the published set, where that was allowed."""
+    construction: Construction | None = None
+    """Which models made it, where a file beside it says so."""
 
     @property
     def counts(self) -> dict[str, int]:

@@ -18,7 +18,7 @@ from inspect_ai.model import (
 from orbench_inspect.as_data import as_data
 from orbench_inspect.refusal_rules import match, normalise
 from orbench_inspect.scoring.response import read_response
-from orbench_inspect.scoring.verdict import neutralise, parse_verdict
+from orbench_inspect.scoring.verdict import neutralise, parse_label
 from orbench_inspect.scoring.words import PARTIAL_ANSWER, VERDICTS
 from orbench_inspect.text_files import TextFile, load_text_file
 
@@ -144,7 +144,7 @@ async def ask_judge(
         replies.append(reply)
         if unusable:
             return judgement("judge_error", reply, unusable)
-        verdict = parse_verdict(reply, outputs[-1].stop_reason == "max_tokens", labels)
+        verdict = parse_label(reply, labels, outputs[-1].stop_reason == "max_tokens")
         if verdict is not None:
             partial = verdict == PARTIAL_ANSWER
             named = "direct_answer" if partial else verdict

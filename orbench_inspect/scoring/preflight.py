@@ -19,6 +19,7 @@ from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
 from orbench_inspect.mitigations import SystemAs, observe_system
+from orbench_inspect.prompt_sets.provenance import Construction
 from orbench_inspect.scoring.families import family
 from orbench_inspect.scoring.judge import ROLE, Judgement, ask_judge, bound_judges
 from orbench_inspect.scoring.panel import SECOND_ROLE
@@ -53,6 +54,8 @@ class Preflight:
     """How the arm sends system text; None where it sends none."""
     composed_sha256: str | None = None
     """Hash of what the arm's samples are asked with."""
+    construction: Construction | None = None
+    """Which models made the prompts, where that is known."""
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
         """Check judge and settings.
@@ -67,6 +70,7 @@ class Preflight:
         model = get_model()
         check_settings(model.config, f"the evaluated model ({model})", "the run's settings")
         _check_solver(task, run)
+        self._note_construction(model, run)
         if self.judge_prompt is not None:
             self._check_binding(model, run)
             await _check_judges(self.judge_prompt, run)
@@ -117,6 +121,15 @@ class Preflight:
         for event in transcript().events:
             if isinstance(event, ModelEvent):
                 note_call(event, run)
+
+    def _note_construction(self, model: Model, run: RunRecord) -> None:
+        roles = self.construction.roles_of(str(model)) if self.construction else []
+        run.record["construction_roles"] = list[JsonValue](roles)
+        if roles:
+            run.warnings.append(
+                f"{model} helped to construct these prompts ({', '.join(roles)}): its rate is not "
+                "comparable with that of models that did not"
+            )
 
     def _check_binding(self, model: Model, run: RunRecord) -> None:
         if not bound_judges():
