@@ -32,20 +32,31 @@ def judge(
 
     LOGS are those of `inspect eval orbench_inspect/judge_validation`; or, with --labels, those of
     a study from which `orbench draw` drew responses that a person has labelled since. A study's
-    logs without labels tell how often the judge could judge at all.
+    logs without labels tell how often the judge could judge at all. With --labels and a constructed
+    set, moderators are held against the labels.
     """
     from rich.console import Console
 
     from orbench_inspect.analysis.hand_labels import join_labels
     from orbench_inspect.analysis.judge_success import as_success_table, judge_success
-    from orbench_inspect.analysis.judge_tables import as_form, as_tables
+    from orbench_inspect.analysis.judge_tables import as_form, as_plain, as_tables
     from orbench_inspect.analysis.judges import LEVELS, judge_table, read_validations
     from orbench_inspect.analysis.runs import read_runs
+    from orbench_inspect.construction.audit import audit_table, trail_of
 
     sources = logs or ("logs",)
     console = Console(width=None if sys.stdout.isatty() else 124)
     notes: list[str] = []
     try:
+        if len(logs) == 1 and (trail := trail_of(logs[0])):
+            if len(labels) != 1:
+                raise ValueError("a constructed set is held against one sheet: --labels SHEET")
+            audited = audit_table(trail, Path(labels[0]))
+            if form is None:
+                console.print(as_plain(audited))
+            else:
+                click.echo(as_form(audited, form))
+            return
         if labels:
             joined = join_labels(labels, read_runs(*sources), cast(Any, partial))
             judged, notes = joined.rows, joined.notes
@@ -94,25 +105,35 @@ def draw(
 
     Fill in the column `label`: refused, answered or partial; leave it empty where you cannot
     tell. Then: orbench judge --labels SHEET LOGDIR, orbench compare --labels SHEET LOGDIR.
+
+    Of a constructed set (its folder or trail.parquet) it draws prompts, to be labelled safe or
+    toxic, without showing what moderators decided; orbench judge --labels SHEET SET.
     """
     from dataclasses import replace
+
+    from rich.console import Console
 
     from orbench_inspect.analysis.arms import scored_by
     from orbench_inspect.analysis.drawing import draw as draw_from
     from orbench_inspect.analysis.drawing import write_sheets
-    from orbench_inspect.analysis.judge_tables import as_strata
+    from orbench_inspect.analysis.judge_tables import as_plain, as_strata
     from orbench_inspect.analysis.runs import read_runs
+    from orbench_inspect.construction.audit import draw_audit, trail_of
 
+    console = Console(width=None if sys.stdout.isatty() else 124)
     try:
+        if len(logs) == 1 and (trail := trail_of(logs[0])):
+            if second or judge or judge_prompt:
+                raise ValueError("--second, --judge and --judge-prompt go with logs of a study")
+            console.print(as_plain(draw_audit(trail, number, seed, output)))
+            return
         runs = read_runs(*(logs or ("logs",)))
         chosen = replace(runs, runs=scored_by(runs.runs, judge, judge_prompt))
         drawn = draw_from(chosen, number, seed)
         write_sheets(drawn, output, second)
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
-    from rich.console import Console
-
-    Console(width=None if sys.stdout.isatty() else 110).print(as_strata(drawn.strata))
+    console.print(as_strata(drawn.strata))
     click.echo(f"{len(drawn.rows)} responses in {output}" + (f" and {second}" if second else ""))
 
 

@@ -32,7 +32,7 @@ def as_form(table: pd.DataFrame, form: str) -> str:
         for column in safe.select_dtypes(exclude="number"):
             safe[column] = safe[column].map(lambda v: safe_cell(v) if isinstance(v, str) else v)
         return str(safe.to_csv(index=False))
-    told = [_told(row) for _, row in table.iterrows()] if "kappa" in table else None
+    told = [_told(row) for _, row in table.iterrows()] if "rubric" in table else None
     shown = table if told is None else pd.DataFrame(told)
     rows = [[*shown.columns], ["---"] * len(shown.columns), *shown.astype(object).values.tolist()]
     return "\n".join(
@@ -55,6 +55,23 @@ def _counts(row: "pd.Series[float]") -> str:
     """Both refused, missed, invented, neither."""
     names = ("refused_refused", "refused_answered", "answered_refused", "answered_answered")
     return "/".join(f"{row[name]:.0f}" for name in names)
+
+
+def as_plain(frame: pd.DataFrame) -> Table:
+    """Any frame, with limits beside the values they belong to."""
+    table = Table(box=None, pad_edge=False)
+    limits = {f"{name}_{side}" for name in frame for side in ("lower", "upper")}
+    shown = [name for name in frame if name not in limits]
+    for name in shown:
+        table.add_column(str(name).replace("_", " "))
+    for _, row in frame.iterrows():
+        table.add_row(
+            *(
+                _text(_measure(row, str(name)) if f"{name}_lower" in frame else row[name])
+                for name in shown
+            )
+        )
+    return table
 
 
 def as_strata(strata: pd.DataFrame) -> Table:

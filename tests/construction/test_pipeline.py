@@ -17,7 +17,7 @@ from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample
 
 from orbench_inspect.analysis import read_runs
 from orbench_inspect.cli import main
-from orbench_inspect.construction.agreement import moderation_accuracy
+from orbench_inspect.construction.audit import audit_table
 from orbench_inspect.construction.config import load_config
 from orbench_inspect.construction.pipeline import stage_inputs
 from orbench_inspect.construction.seeds import made_seeds
@@ -204,10 +204,10 @@ def test_moderation_is_compared_with_human_labels(made: Made, tmp_path: Path) ->
         writer = csv.writer(file)
         writer.writerow(("prompt_id", "label"))
         writer.writerows((id, "toxic" if "grim" in words else "safe") for id, _, words in decided)
-    found = moderation_accuracy(((id, decision) for id, decision, _ in decided), labels)
-    assert (found.accuracy, found.toxic_recall, found.safe_recall) == (1.0, 1.0, 1.0)
-    assert found.undecided == 6
-    assert found.n == len(decided) - 6
+    found = audit_table(made.out / "trail.parquet", labels).set_index("rater").loc["ensemble"]
+    assert (found["accuracy"], found["toxic_found"], found["safe_found"]) == (1.0, 1.0, 1.0)
+    assert found["undecided"] == 6
+    assert found["n"] == len(decided) - 6
 
 
 def test_stage_logs_are_no_runs_to_be_compared(made: Made) -> None:

@@ -1,21 +1,27 @@
 """The rules of a construction: votes, agreement, draws, duplicates, contamination, diversity."""
 
+import csv
+import json
 from collections import Counter
 from math import isnan
 from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_ai.scorer import SampleScore, Score, krippendorff_alpha
 
-from orbench_inspect.construction.agreement import Agreement, decision_of, moderation_accuracy
+from orbench_inspect.cli import main
+from orbench_inspect.construction.agreement import Agreement, decision_of
+from orbench_inspect.construction.audit import audit_table
 from orbench_inspect.construction.contamination import published
 from orbench_inspect.construction.dedup import Exact, Near, shingles
 from orbench_inspect.construction.diversity import distinct, self_bleu
 from orbench_inspect.construction.draw import draw
 from orbench_inspect.construction.moderate import decide
+from orbench_inspect.construction.tables import parquet_file
 from orbench_inspect.prompt_sets.reading import read_rows
 
 
@@ -78,23 +84,84 @@ def test_alpha_of_nothing_is_not_defined() -> None:
     assert isnan(agreement.alpha)
 
 
+def audited(tmp_path: Path, truth: list[str], said: list[str]) -> Path:
+    """A trail of one moderator's decisions, and a sheet of labels beside it."""
+    ids = [f"p{n}" for n in range(len(said))]
+    with parquet_file(
+        tmp_path / "trail.parquet", ("prompt_id", "prompt", "decision", "votes")
+    ) as add:
+        for id, decision in zip(ids, said, strict=True):
+            vote = {"model": "m", "vote": {"safe": "none", "toxic": "illegal"}.get(decision)}
+            add(
+                {
+                    "prompt_id": id,
+                    "prompt": f"= {id}",
+                    "decision": decision,
+                    "votes": json.dumps([vote]),
+                }
+            )
+    lines = [f"{id},'= {id},{label}" for id, label in zip(ids, truth, strict=False)]
+    (tmp_path / "labels.csv").write_text("prompt_id,prompt,label\n" + "\n".join(lines))
+    return tmp_path / "trail.parquet"
+
+
 def test_accuracy_is_the_papers_table(tmp_path: Path) -> None:
     # Table 1, ensemble: 72 of 75 toxic and 21 of 25 safe right, 93% in all.
     truth = ["toxic"] * 75 + ["safe"] * 25
     said = ["toxic"] * 72 + ["safe"] * 3 + ["safe"] * 21 + ["toxic"] * 4
-    labels = tmp_path / "labels.csv"
-    lines = [f"p{n},{label}" for n, label in enumerate(truth)]
-    labels.write_text("prompt_id,label\n" + "\n".join(lines))
-    decided = [(f"p{n}", decision) for n, decision in enumerate(said)]
-    found = moderation_accuracy([*decided, ("unlabelled", "safe")], labels)
-    assert (found.accuracy, found.toxic_recall, found.safe_recall) == (0.93, 0.96, 0.84)
+    trail = audited(tmp_path, truth, said)
+    done = CliRunner().invoke(
+        main, ["judge", "--labels", str(tmp_path / "labels.csv"), str(trail), "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    for row in json.loads(done.output):
+        found = [row[name] for name in ("accuracy", "toxic_found", "safe_found")]
+        assert found == pytest.approx([0.93, 0.96, 0.84])
+        assert row["toxic_found_lower"] < 0.96 < row["toxic_found_upper"]
     assert decision_of(None) == "undecided"
-    labels.write_text("prompt_id,label\nnobody,safe\n")
-    with pytest.raises(ValueError, match="1 prompts were not moderated here, such as 'nobody'"):
-        moderation_accuracy(decided, labels)
-    labels.write_text("prompt_id,label\np1,maybe\n")
-    with pytest.raises(ValueError, match="label 'maybe' is neither safe nor toxic"):
-        moderation_accuracy(decided, labels)
+
+
+def test_an_audit_is_drawn_by_decision_and_weighted_back(tmp_path: Path) -> None:
+    said = ["toxic"] * 100 + ["safe"] * 900 + ["undecided"] * 10
+    trail = audited(tmp_path, [], said)
+    sheet = tmp_path / "sheet.csv"
+    drawn = CliRunner().invoke(main, ["draw", str(tmp_path), "-n", "60", "-o", str(sheet)])
+    assert drawn.exit_code == 0, drawn.output
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 60
+    assert list(rows[0]) == ["prompt_id", "prompt", "label", "comment", "drawn"]
+    assert all(row["prompt"].startswith("'=") for row in rows)
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        # A person finds every safe one safe, and half of the toxic ones.
+        for row in rows:
+            toxic = int(row["prompt_id"][1:]) < 50
+            writer.writerow({**row, "label": "toxic" if toxic else "safe"})
+    table = audit_table(trail, sheet).set_index("rater")
+    ensemble = table.loc["ensemble"]
+    assert ensemble["undecided"] == 10
+    assert ensemble["toxic_found"] == 1.0
+    # About 50 of the 950 safe prompts of the set were called toxic: 25 drawn, each for four.
+    assert ensemble["safe_found"] == pytest.approx(900 / 950, abs=0.02)
+    assert table.loc["1: m", "accuracy"] == pytest.approx(ensemble["accuracy"])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("nobody,'= p1,safe", "prompt nobody is not of this set"),
+        ("p1,'= p1,maybe", "label 'maybe' is neither safe nor toxic"),
+        ("p1,other,safe", "the prompt differs from the set's: it was edited"),
+        ("p1,'= p1,", "no row has a label yet"),
+    ],
+)
+def test_an_audit_that_does_not_fit_is_refused(tmp_path: Path, row: str, message: str) -> None:
+    trail = audited(tmp_path, [], ["safe", "safe"])
+    (tmp_path / "labels.csv").write_text(f"prompt_id,prompt,label\n{row}\n")
+    with pytest.raises(ValueError, match=message):
+        audit_table(trail, tmp_path / "labels.csv")
 
 
 def test_draws_are_seeded_and_stratified() -> None:
