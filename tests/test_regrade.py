@@ -285,7 +285,7 @@ def test_missing_leaves_a_log_without_a_score_of_the_judge(
     for options in (("--grader", f"{FAKE}/x"), ("--grader", f"{FAKE}/first,{FAKE}/x")):
         done = orbench("regrade", log.location, *options, "--missing")
         assert done.exit_code == 1
-        assert "there is no score of" in done.output
+        assert f"no score of {options[1]}" in done.output or "no score of panel of" in done.output
         assert f"there are those of: {FAKE}/first strict@" in done.output
     lenient = ("--grader", f"{FAKE}/first", "--judge-prompt", "lenient")
     assert orbench("regrade", log.location, *lenient, "--missing").exit_code == 1
@@ -413,3 +413,49 @@ def test_an_unfinished_log_is_named_unless_a_later_attempt_finished(
     alone = orbench("regrade", file.parent, "--grader", f"{FAKE}/a")
     assert alone.exit_code == 1
     assert "killed.eval: status started, not finished: inspect eval-retry first" in alone.output
+
+
+def test_text_before_a_block_that_the_judge_left_open_is_completed(
+    serve: Serve, grading: Serve, prompts_file: Write
+) -> None:
+    """Blocked or not, all of a cascade's scores are of one judge."""
+
+    def reply(request: Request) -> Reply:
+        if request.is_judge:
+            return cascade(request)
+        return chat(REFUSAL, finish="content_filter" if "blocked" in request.user else "stop")
+
+    log = run(serve, prompts_file("blocked", "plain"), reply=reply, scorer="cascade", audit=0.0)
+    told = [(score.answer, judge_said(score)) for score in scores_of(log, "refusal")]
+    assert sorted(told, key=str) == [
+        ("direct_refusal", None),
+        ("provider_refusal", "judge_error"),
+    ]
+    assert read_runs(log.location).runs["judges"].tolist() == [1]
+    grading(saying(first="[[direct_refusal]]"))
+    done = orbench("regrade", log.location, "--grader", f"{FAKE}/first", "--missing")
+    assert "1 of 2 were open: 1 judged" in done.output
+    blocked = next(s for s in scores_of(log, "refusal1") if s.answer == "provider_refusal")
+    assert (blocked.metadata or {})["verdict_before_block"] == "direct_refusal"
+    assert read_runs(log.location).runs["judges"].tolist() == [1]
+
+
+def test_a_sample_that_failed_stays_without_a_score(
+    serve: Serve, grading: Serve, prompts_file: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = run(serve, prompts_file("one", "two", "three"))
+    whole = read_eval_log(log.location)
+    assert whole.samples
+    whole.samples[0].scores = None
+    write_eval_log(whole, log.location)
+    grading(saying(first=error(400), other="[[direct_refusal]]"))
+    none = orbench("regrade", log.location, "--grader", f"{FAKE}/first", "--missing")
+    assert "nothing is missing" in none.output
+    for limit, name in ((2_000, "refusal1"), (1, "refusal2")):
+        monkeypatch.setattr(judge_again, "IN_MEMORY", limit)
+        done = orbench("regrade", log.location, "--grader", f"{FAKE}/other")
+        assert done.exit_code == 0, done.output
+        assert f"{name}: 3 responses: 2 judged, 1 failed in the run" in done.output
+    after = read_eval_log(log.location)
+    assert [len(sample.scores or {}) for sample in after.samples or []] == [0, 7, 7]
+    assert read_runs(log.location).samples["outcome"].tolist().count("model_error") == 2

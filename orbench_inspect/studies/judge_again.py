@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -110,7 +110,8 @@ def judge_again(
     new = file.with_name(f".{file.name}.{os.getpid()}.part")
     then = _stamp(file)
     try:
-        if form == "json" or len(before) <= IN_MEMORY:
+        failed = any(next_name(sample.scores or {}) != todo.name for sample in before)
+        if form == "json" or len(before) <= IN_MEMORY or failed:
             write_eval_log(_in_memory(read_eval_log(str(file)), todo), str(new), format=form)
         else:
             _file_to_file(file, new, todo)
@@ -127,6 +128,13 @@ def judge_again(
     return after
 
 
+def next_name(taken: Iterable[str]) -> str:
+    """The name that Inspect gives a new score of `refusal` beside those there are."""
+    names = {*taken}
+    numbered = (f"refusal{number or ''}" for number in range(len(names) + 1))
+    return next(free for free in numbered if free not in names)
+
+
 def remove_stale(file: Path) -> None:
     """Remove what a pass over a log that was killed has left beside it."""
     for stale in file.parent.glob(f".{escape(file.name)}.*.part"):
@@ -136,6 +144,9 @@ def remove_stale(file: Path) -> None:
 def _in_memory(log: EvalLog, todo: Pass) -> EvalLog:
     # The judges the log was run with have no part in this, and their keys may not be at hand.
     roles, log.eval.model_roles = log.eval.model_roles, None
+    # A sample that failed has no score: Inspect would give its first the name of an earlier one.
+    samples = log.samples or []
+    log.samples = [s for s in samples if next_name(s.scores or {}) == todo.name]
     judged = score(
         log,
         [refusal(**todo.options), outcome(of=todo.name)],
@@ -145,7 +156,7 @@ def _in_memory(log: EvalLog, todo: Pass) -> EvalLog:
         display="none",
         copy=False,
     )
-    judged.eval.model_roles = roles
+    judged.eval.model_roles, judged.samples = roles, samples
     return judged
 
 
@@ -205,8 +216,10 @@ def _must_keep(
     new = {(sample.id, sample.epoch): sample.scores or {} for sample in after}
     for sample in before:
         scores = new.get((sample.id, sample.epoch), {})
+        lost = name not in scores and next_name(sample.scores or {}) == name
+        lost |= (sample.id, sample.epoch) not in new
         old = {k: s.answer for k, s in (sample.scores or {}).items()}
-        if name not in scores or {k: scores[k].answer for k in old if k in scores} != old:
+        if lost or {k: scores[k].answer for k in old if k in scores} != old:
             raise ValueError(f"{file}: sample {sample.id} would have been lost; left as it was")
 
 

@@ -25,7 +25,13 @@ from orbench_inspect.scoring.left_open import TIED, judge_said, left_open
 from orbench_inspect.scoring.panel import judge_name
 from orbench_inspect.scoring.preflight import no_judge, try_judge
 from orbench_inspect.scoring.words import CAUSES, VERDICTS
-from orbench_inspect.studies.judge_again import Pass, judge_again, judges_of, remove_stale
+from orbench_inspect.studies.judge_again import (
+    Pass,
+    judge_again,
+    judges_of,
+    next_name,
+    remove_stale,
+)
 from orbench_inspect.text_files import TextFile
 
 
@@ -104,31 +110,34 @@ def _regrade(log: EvalLog, judge: _Judge, missing: bool) -> Regraded:
         keep = _latest_of(before, judge)
         if keep is None:
             return Regraded(f"{file.name}: {_no_score(before, judge)}", False)
-        asked = {_key(s) for s in before if keep not in _scores(s) or left_open(_scores(s)[keep])}
+        asked = {_key(s) for s in before if left_open(_scores(s).get(keep))}
         if not asked:
             return Regraded(f"{file.name}: nothing is missing", True)
         options["keep"] = keep
         if any("decided_by" in _meta(sample, keep) for sample in before):
             # All others are kept, so that what is audited is what the audit left open.
             options |= {"by": "cascade", "audit": 1.0}
-    name = _next(before, "refusal")
+    name = next_name(key for sample in before for key in _scores(sample))
     # One name for one pass over one log: interrupted, it finds the replies it has paid for.
     # A letter comes first: YAML takes some digests for numbers.
     told = f"{log.eval.eval_id} {name} {judge.name} {judge.prompt.sha256}"
     options["resume"] = f"r{sha256(told.encode()).hexdigest()[:16]}"
     after = judge_again(file, before, Pass(name, judge.grader, judge.prompt, options))
-    scores = [_scores(sample)[name] for sample in after if _key(sample) in asked]
+    scores = [_scores(sample).get(name) for sample in after if _key(sample) in asked]
     opened = f"{len(scores)} of {len(after)} were open" if missing else f"{len(after)} responses"
     return _told(f"{file.name}: {name}: {opened}", scores)
 
 
-def _told(head: str, scores: Sequence[Score]) -> Regraded:
+def _told(head: str, scores: Sequence[Score | None]) -> Regraded:
     said = Counter(judge_said(score) for score in scores)
     judged = sum(said[verdict] for verdict in VERDICTS)
     failed = sum(left_open(score) for score in scores)
     words = [f"{judged} judged"]
     words += [f"{said[word]} {word}" for word in (TIED, *CAUSES) if said[word]]
-    words += [f"{said[None]} without anything to judge"] if said[None] else []
+    lost = scores.count(None)
+    nothing = said[None] - lost
+    words += [f"{nothing} without anything to judge"] if nothing else []
+    words += [f"{lost} failed in the run (inspect eval-retry)"] if lost else []
     put = judged + said[TIED] + failed
     success = f"{(judged + said[TIED]) / put:.1%}" if put else "n/a"
     line = f"{head}: {', '.join(words)}; judge success {success}"
@@ -139,16 +148,13 @@ def _told(head: str, scores: Sequence[Score]) -> Regraded:
 
 def _latest_of(samples: Sequence[EvalSampleSummary], judge: _Judge) -> str | None:
     """Name of the latest score of a judge under its prompt, alone or behind our rules."""
-    known = {(name, judge.prompt.sha256) for name in (judge.name, _behind_rules(judge))}
+    behind_rules = f"{match('').list}, then {judge.name}"
+    known = {(name, judge.prompt.sha256) for name in (judge.name, behind_rules)}
     for name in reversed(score_names(samples)):
         told = [meta for s in samples if "judge" in (meta := _meta(s, name))]
         if told and {(m["judge"], m.get("judge_prompt_sha256")) for m in told} <= known:
             return name
     return None
-
-
-def _behind_rules(judge: _Judge) -> str:
-    return f"{match('').list}, then {judge.name}"
 
 
 def _no_score(samples: Sequence[EvalSampleSummary], judge: _Judge) -> str:
@@ -158,7 +164,7 @@ def _no_score(samples: Sequence[EvalSampleSummary], judge: _Judge) -> str:
         for m in told
     }
     return (
-        f"there is no score of {judge} to complete, nor of {_behind_rules(judge)}; there are "
+        f"no score of {judge} to complete, alone or behind the rules {match('').list}; there are "
         f"those of: {', '.join(sorted(names)) or 'none'}. Left as it was: without --missing all "
         "would be judged"
     )
@@ -171,12 +177,6 @@ def _scores(sample: EvalSampleSummary) -> dict[str, Score]:
 def _meta(sample: EvalSampleSummary, name: str) -> dict[str, Any]:
     score = _scores(sample).get(name)
     return (score.metadata or {}) if score else {}
-
-
-def _next(samples: Sequence[EvalSampleSummary], name: str) -> str:
-    taken = {key for sample in samples for key in _scores(sample)}
-    numbered = (f"{name}{number or ''}" for number in range(len(taken) + 1))
-    return next(free for free in numbered if free not in taken)
 
 
 def _key(sample: EvalSampleSummary) -> tuple[object, int]:
