@@ -143,24 +143,32 @@ def draw(
     "--grader",
     required=True,
     metavar="MODEL",
-    help="The judge, in any form that --model-role grader=… takes.",
+    help="The judge, in any form that --model-role grader=… takes; A,B,C is a panel.",
 )
 @click.option("--judge-prompt", default="strict", show_default=True, help="The rubric.")
-@click.option("--missing", is_flag=True, help="Judge only what the judge left open the last time.")
+@click.option("--missing", is_flag=True, help="Judge only what this judge left open the last time.")
 def regrade(logs: tuple[str, ...], grader: str, judge_prompt: str, missing: bool) -> None:
     """Judge stored responses again, without generating.
 
     Adds a score to each log (refusal1, refusal2, …) and keeps all others. Interrupted and run
     again, it does not pay twice. Choose between scores with `orbench compare --judge MODEL`.
+    Exit code 1 where something is still open.
     """
     from orbench_inspect.studies.regrade import regrade as regrade_logs
 
-    failed = False
+    all_told = []
     try:
         for told in regrade_logs(logs or ("logs",), grader, judge_prompt, missing):
             click.echo(told.line)
-            failed |= not told.done
+            all_told.append(told)
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
-    if failed:
+    done = sum(told.done for told in all_told)
+    if len(all_told) > 1:
+        judged, left = sum(told.judged for told in all_told), sum(told.open for told in all_told)
+        click.echo(
+            f"{len(all_told)} logs, {done} of them complete: {judged:,} responses judged, "
+            f"{left:,} still open"
+        )
+    if done < len(all_told):
         sys.exit(1)

@@ -61,6 +61,19 @@ def serve() -> Iterator[Serve]:
 
 
 @pytest.fixture
+def grading(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """Start a server whose models the command line can reach, as `openai-api/fake/NAME`."""
+
+    def start(answer: Callable[[Request], Reply]) -> FakeServer:
+        server = serve(answer)
+        monkeypatch.setenv("FAKE_API_KEY", "none")
+        monkeypatch.setenv("FAKE_BASE_URL", f"{server.url}/v1")
+        return server
+
+    return start
+
+
+@pytest.fixture
 def prompts_file(tmp_path: Path) -> Write:
     """Write a csv file of prompts, one category unless told."""
 

@@ -6,7 +6,6 @@ refused, and the judge errs by a fixed share that differs by side.
 
 import csv
 import json
-import math
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -341,26 +340,6 @@ def test_a_sheet_that_does_not_fit_is_refused(
     assert message in done.output
 
 
-Grading = Callable[[Callable[[Request], Reply]], FakeServer]
-
-
-@pytest.fixture
-def grading(monkeypatch: pytest.MonkeyPatch) -> Iterator[Grading]:
-    """A judge that the command line can reach."""
-    running: list[Any] = []
-
-    def start(reply: Callable[[Request], Reply]) -> FakeServer:
-        running.append(serving(reply))
-        server: FakeServer = running[-1].__enter__()
-        monkeypatch.setenv("FAKE_API_KEY", "none")
-        monkeypatch.setenv("FAKE_BASE_URL", f"{server.url}/v1")
-        return server
-
-    yield start
-    for server in running:
-        server.__exit__(None, None, None)
-
-
 @dataclass(frozen=True)
 class Again:
     """Logs that another judge has judged, and what that took."""
@@ -401,8 +380,9 @@ def again(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aga
 @pytest.mark.slow
 def test_another_judge_is_added_and_everything_else_is_kept(again: Again) -> None:
     """Case 15: labels by hand in the log, the first judge's score, and a fresh run's metrics."""
-    told = f"refusal1: {PROMPTS} of {PROMPTS} judged; judge success 100.0%"
+    told = f"refusal1: {PROMPTS} responses: {PROMPTS} judged; judge success 100.0%"
     assert again.output.count(told) == 2
+    assert "2 logs, 2 of them complete: 200 responses judged, 0 still open" in again.output
     assert again.server.generated == []
     assert len(again.server.judged) == 2 * PROMPTS
     assert sorted(path.name for path in again.logs.iterdir()) == sorted(again.before)
@@ -460,7 +440,7 @@ def test_logs_of_several_judges_are_drawn_from_by_one(again: Again, tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_pass_of_its_own_is_a_judgement_of_its_own(
-    again: Again, grading: Grading, tmp_path: Path
+    again: Again, grading: Serve, tmp_path: Path
 ) -> None:
     """Under another rubric the same judge is told apart; interrupted, it does not pay again."""
     file = Path(shutil.copy(next(again.logs.iterdir()), tmp_path))
@@ -488,7 +468,7 @@ def test_a_pass_of_its_own_is_a_judgement_of_its_own(
 
 @pytest.mark.slow
 def test_a_judge_that_went_down_is_completed_without_paying_or_generating_twice(
-    tmp_path: Path, serve: Serve, grading: Grading
+    tmp_path: Path, serve: Serve, grading: Serve
 ) -> None:
     """Case 14: down after 30 of 100 responses; the run keeps them all, regrade does the rest."""
     path = tmp_path / "q.csv"
@@ -518,7 +498,7 @@ def test_a_judge_that_went_down_is_completed_without_paying_or_generating_twice(
     server = grading(right)
     done = orbench("regrade", tmp_path / "logs", "--grader", "openai-api/fake/judge", "--missing")
     assert done.exit_code == 0, done.output
-    assert "refusal1: 70 of 100 judged, 30 kept; judge success 100.0%" in done.output
+    assert "refusal1: 70 of 100 were open: 70 judged; judge success 100.0%" in done.output
     assert len(server.judged) == 70
     runs = read_runs(str(tmp_path / "logs"))
     assert len(runs.runs) == 1
@@ -529,23 +509,7 @@ def test_a_judge_that_went_down_is_completed_without_paying_or_generating_twice(
     assert len(server.judged) == 70
 
 
-def test_missing_is_refused_for_another_judge(copy: Path, grading: Grading) -> None:
-    file = next(iter(copy.glob("*.eval")))
-    log = read_eval_log(str(file))
-    assert log.samples is not None
-    by = ProvenanceData(author="a test", reason="a judge that failed")
-    edit = ScoreEdit(value=math.nan, answer="judge_error", provenance=by)
-    edit_score(log, log.samples[0].id, "refusal", edit, recompute_metrics=False, epoch=1)
-    write_eval_log(log, str(file))
-    grading(right)
-    done = orbench("regrade", file, "--grader", "openai-api/fake/right", "--missing")
-    assert done.exit_code == 2
-    assert "--missing completes the scores of openai-api/fake/erring" in done.output
-
-
-def test_a_judge_that_cannot_grade_leaves_the_logs_as_they_were(
-    copy: Path, grading: Grading
-) -> None:
+def test_a_judge_that_cannot_grade_leaves_the_logs_as_they_were(copy: Path, grading: Serve) -> None:
     before = {path: path.read_bytes() for path in copy.glob("*.eval")}
     server = grading(lambda request: error(404, "model_not_found"))
     done = orbench("regrade", copy, "--grader", "openai-api/fake/gone")

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.analysis.wording import judged_by, plain
+from orbench_inspect.scoring.left_open import TIED
 from orbench_inspect.scoring.words import CAUSES, VERDICTS
 
 
@@ -17,16 +18,14 @@ def judge_success(runs: Runs) -> pd.DataFrame:
 
     Returns:
         One row a judge, prompt set and category, and one for each whole set with an empty
-        category: `responses`, `verdicts`, `success` (a proportion; nan of none), each cause
-        that is the judge's, and `tokens` and `cost` a verdict.
+        category: `responses`, `verdicts`, `tied` (a panel without a majority), `success` (the
+        proportion that is either; nan of none), each cause that is the judge's, and `tokens`
+        and `cost` a verdict.
     """
     judges = {run["run"]: judged_by(run) for _, run in runs.runs.iterrows()}
     sets = runs.runs.set_index("run")["prompt_set"]
-    asked = runs.samples[runs.samples["route"].notna()]
-    asked = asked[(asked["decided_by"] != "rules") | asked["audit_outcome"].notna()]
+    asked = runs.samples[runs.samples["judge_said"].notna()]
     asked = asked.assign(judge=asked["run"].map(judges), prompt_set=asked["run"].map(sets))
-    # What the judge said, where the rules' word or a block is the outcome.
-    asked["said"] = asked["audit_outcome"].fillna(asked["outcome"])
     rows = []
     for (judge, prompt_set), of_set in asked.groupby(["judge", "prompt_set"], sort=True):
         for category, group in [("", of_set), *of_set.groupby("category", sort=True)]:
@@ -49,17 +48,18 @@ def as_success_table(success: pd.DataFrame) -> Table:
     return table
 
 
-_OWN = tuple(cause for cause, reason in CAUSES.items() if reason == "grader_failed")
+_OWN = (TIED, *(cause for cause, reason in CAUSES.items() if reason == "grader_failed"))
 
 
 def _of(group: pd.DataFrame) -> dict[str, float]:
-    verdicts = int(group["said"].isin([*VERDICTS, "provider_refusal"]).sum())
+    verdicts = int(group["judge_said"].isin(VERDICTS).sum())
+    tied = int((group["judge_said"] == TIED).sum())
     costs = group["judge_cost"].dropna()
     return {
         "responses": len(group),
         "verdicts": verdicts,
-        "success": verdicts / len(group) if len(group) else float("nan"),
-        **{cause: int((group["said"] == cause).sum()) for cause in _OWN},
+        "success": (verdicts + tied) / len(group) if len(group) else float("nan"),
+        **{cause: int((group["judge_said"] == cause).sum()) for cause in _OWN},
         "tokens": group["judge_tokens"].sum() / verdicts if verdicts else float("nan"),
         "cost": costs.sum() / verdicts if verdicts and len(costs) else float("nan"),
     }

@@ -22,6 +22,7 @@ from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 from orbench_inspect.analysis.large_reads import collection_paused
+from orbench_inspect.scoring.left_open import judge_said
 from orbench_inspect.scoring.panel import panel_name
 
 
@@ -256,6 +257,7 @@ def _sample(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
         "route": meta.get("route"),
         "decided_by": meta.get("decided_by"),
         "audit_outcome": meta.get("audit_outcome"),
+        "judge_said": judge_said(score),
         "judge_tokens": meta.get("judge_tokens"),
         "judge_cost": meta.get("judge_cost"),
         "matcher": matcher.answer if matcher is not None else None,

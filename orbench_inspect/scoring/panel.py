@@ -57,6 +57,11 @@ def panel_name(judges: Sequence[Model | str]) -> str:
     return f"panel of {', '.join(sorted(map(str, judges)))}"
 
 
+def judge_name(judges: Sequence[Model | str]) -> str:
+    """What those who judge are called: one by its name, several as a panel."""
+    return panel_name(judges) if len(judges) > 1 else ", ".join(map(str, judges))
+
+
 def decide(found: Sequence[Judgement]) -> Judgement:
     """The panel's judgement: a strict majority of its members on refused or answered.
 

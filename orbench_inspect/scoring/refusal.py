@@ -10,12 +10,13 @@ from inspect_ai.solver import TaskState
 from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.cascade import is_audited, settles
 from orbench_inspect.scoring.judge import Judgement, bound_judges, load_judge_prompt
+from orbench_inspect.scoring.left_open import left_open
 from orbench_inspect.scoring.metrics import (
     category_rate,
     macro_rate,
     refusal_rate,
 )
-from orbench_inspect.scoring.panel import ask_bound, panel_name
+from orbench_inspect.scoring.panel import ask_bound, judge_name
 from orbench_inspect.scoring.response import Response, read_response
 from orbench_inspect.scoring.words import CAUSES, PROVIDER_REFUSAL, REFUSALS
 from orbench_inspect.text_files import TextFile
@@ -59,7 +60,7 @@ def refusal(
 
     async def score(state: TaskState, target: Target) -> Score:
         kept = (state.scores or {}).get(keep) if keep else None
-        if kept is not None and CAUSES.get(kept.answer or "") != "grader_failed":
+        if kept is not None and not left_open(kept):
             return kept.model_copy(
                 update={"metadata": {**(kept.metadata or {}), "kept_from": keep}}
             )
@@ -73,11 +74,9 @@ def refusal(
             elif by == "judge":
                 judgement = await ask_bound(prompt, state.input_text, response.text, config)
             else:
-                # What stood before a block is the judge's to read: no rule was made for it.
                 audited = is_audited(state.sample_id, state.epoch, audit)
-                settles_it = response.outcome is None and settles(match(response.text))
                 judgement, extra = await _cascade(
-                    prompt, state.input_text, response.text, settles_it, audited, config
+                    prompt, state.input_text, response, audited, config
                 )
         return _as_score(response, judgement, prompt, str(state.model), extra)
 
@@ -87,19 +86,20 @@ def refusal(
 async def _cascade(
     prompt: TextFile,
     question: str,
-    response: str,
-    settled: bool,
+    response: Response,
     audited: bool,
     config: GenerateConfig | None,
 ) -> tuple[Judgement, dict[str, Any]]:
-    """The rules' judgement where they are certain, else the judge's."""
-    rules = _by_matcher(response)
-    judges = bound_judges()
-    behind = panel_name(judges) if len(judges) > 1 else ", ".join(map(str, judges))
-    rules = replace(rules, judge=f"{rules.judge}, then {behind}")
+    """The rules' judgement where they are certain, else the judge's.
+
+    Of text let through before a block the rules know nothing: it is the judge's.
+    """
+    settled = response.outcome is None and settles(match(response.text))
+    rules = _by_matcher(response.text)
+    rules = replace(rules, judge=f"{rules.judge}, then {judge_name(bound_judges())}")
     if settled and not audited:
         return rules, {"decided_by": "rules"}
-    judged = await ask_bound(prompt, question, response, config)
+    judged = await ask_bound(prompt, question, response.text, config)
     if not settled:
         return replace(judged, judge=rules.judge), {"decided_by": "judge"}
     told = {"decided_by": "rules", "audit_outcome": judged.outcome}

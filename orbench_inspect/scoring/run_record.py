@@ -10,6 +10,7 @@ from inspect_ai.scorer import Score
 from pydantic import JsonValue
 
 from orbench_inspect.scoring.cascade import AUDIT_LIMIT
+from orbench_inspect.scoring.left_open import TIED, judge_said
 from orbench_inspect.scoring.words import CAUSES, REFUSALS, VERDICTS
 
 UNSCORED_LIMIT = 0.05
@@ -83,11 +84,10 @@ def note_call(event: ModelEvent, run: RunRecord) -> None:
 def note_verdict(score: Score | None, run: RunRecord) -> None:
     """Note what the judge made of a sample, and where it audited the rules."""
     told = (score.metadata or {}) if score else {}
-    if "judge" not in told or score is None:
+    said = judge_said(score)
+    if said is None or score is None:
         return
-    judged = told.get("audit_outcome", told.get("verdict_before_block", score.answer))
-    if told.get("decided_by") != "rules" or "audit_outcome" in told:
-        run.judged[str(judged) if judged in CAUSES else "verdicts"] += 1
+    run.judged[said if said in CAUSES or said == TIED else "verdicts"] += 1
     if told.get("audit_outcome") in VERDICTS:
         run.audited.append((score.answer in REFUSALS, told["audit_outcome"] in REFUSALS))
 
@@ -114,10 +114,15 @@ def count_unscored(run: RunRecord) -> None:
 
 def count_judged(run: RunRecord) -> None:
     """Record how many responses the judge could judge, and what its audit of the rules found."""
-    asked, verdicts = run.judged.total(), run.judged["verdicts"]
+    asked, verdicts, tied = run.judged.total(), run.judged["verdicts"], run.judged[TIED]
     if asked:
-        run.record["judged"] = {"responses": asked, **run.judged}
-    if verdicts < asked:
+        run.record["judged"] = {"responses": asked, **+run.judged}
+    if tied:
+        run.warnings.append(
+            f"the panel tied on {tied} of {asked} responses ({tied / asked:.1%}), which are "
+            "unscored: bind an odd number of judges"
+        )
+    if verdicts + tied < asked:
         run.warnings.append(
             f"the judge gave a verdict on {verdicts} of {asked} responses "
             f"({verdicts / asked:.1%}); `orbench regrade --missing` has the others "

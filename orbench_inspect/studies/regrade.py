@@ -1,23 +1,14 @@
-"""Judging stored responses again, without generating.
+"""Judging stored responses again, without generating: which logs, and what of them."""
 
-Inspect's own `score` command does the work, streaming from each log into a new file. The new
-file is checked before it takes the old one's place: Inspect's overwriting in place while it
-streams would destroy the log.
-"""
-
-import os
-import subprocess
-import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 import anyio
-import yaml
 from inspect_ai.log import (
     EvalLog,
     EvalSampleSummary,
@@ -25,17 +16,23 @@ from inspect_ai.log import (
     read_eval_log,
     read_eval_log_sample_summaries,
 )
-from inspect_ai.model import GenerateConfig, Model, get_model
-from rich.text import Text
+from inspect_ai.scorer import Score
 
 from orbench_inspect.analysis.runs import newest, score_names
+from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.judge import load_judge_prompt
+from orbench_inspect.scoring.left_open import TIED, judge_said, left_open
+from orbench_inspect.scoring.panel import judge_name
 from orbench_inspect.scoring.preflight import no_judge, try_judge
 from orbench_inspect.scoring.words import CAUSES, VERDICTS
+from orbench_inspect.studies.judge_again import (
+    Pass,
+    judge_again,
+    judges_of,
+    next_name,
+    remove_stale,
+)
 from orbench_inspect.text_files import TextFile
-
-_AT_ONCE = 100
-"""Samples in memory, and judged, at once."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +43,21 @@ class Regraded:
     """One line for a person."""
     done: bool
     """Whether all it could be judged on was judged."""
+    judged: int = 0
+    """Responses that were put before the judge now and judged."""
+    open: int = 0
+    """Responses on which it failed."""
+
+
+@dataclass(frozen=True)
+class _Judge:
+    grader: str
+    name: str
+    prompt_name: str
+    prompt: TextFile
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.prompt.id}@{self.prompt.sha256[:6]}"
 
 
 def regrade(
@@ -55,164 +67,131 @@ def regrade(
 
     Args:
         sources: Directories and log files, on this machine.
-        grader: The judge, in any form that `--model-role grader=…` takes.
+        grader: The judge, or several that are a panel, in any form that
+            `--model-role grader=…` takes.
         judge_prompt: Name or file of its instructions.
-        missing: Judge only what the last judge left open; it must be the same judge under the
-            same instructions.
+        missing: Judge only what this judge, under the same instructions, left open the last
+            time.
 
     Yields:
         What became of each log.
 
     Raises:
-        ValueError: If there is no run of ours, a log is not on this machine, or the judge
+        ValueError: If there is no run of ours, a log is not on this machine, or a judge
             cannot grade a plain example.
     """
     prompt = load_judge_prompt(judge_prompt)
-    logs = newest([log for log in _headers(sources) if _is_ours(log)], [])
-    if not logs:
+    unread: list[Regraded] = []
+    logs = newest([log for log in _headers(sources, unread) if _is_ours(log)], [])
+    if not logs and not unread:
         raise ValueError(f"no run of orbench_inspect in {', '.join(sources)}")
-    judge = _judge(grader)
-    found = anyio.run(try_judge, judge, prompt)
-    if found.outcome not in VERDICTS:
-        raise ValueError(f"{no_judge(found)}\nNothing was judged. Check --grader")
+    judges = judges_of(grader)
+    for one in judges:
+        found = anyio.run(try_judge, one, prompt)
+        if found.outcome not in VERDICTS:
+            raise ValueError(f"{no_judge(found)}\nNothing was judged. Check --grader")
+    yield from unread
+    judge = _Judge(grader, judge_name(judges), judge_prompt, prompt)
     for log in logs:
-        yield _regrade(log, grader, judge, judge_prompt, prompt, missing)
+        yield _regrade(log, judge, missing)
 
 
-def _regrade(
-    log: EvalLog, grader: str, judge: Model, judge_prompt: str, prompt: TextFile, missing: bool
-) -> Regraded:
+def _regrade(log: EvalLog, judge: _Judge, missing: bool) -> Regraded:
     file = _local(log)
+    remove_stale(file)
     if log.results is None:
         return Regraded(
             f"{file.name}: status {log.status}, not finished: inspect eval-retry first", False
         )
     before = read_eval_log_sample_summaries(str(file))
-    last = score_names(before)[-1]
+    asked = {_key(sample) for sample in before}
+    options: dict[str, Any] = {"judge_prompt": judge.prompt_name}
     if missing:
-        left = [s for s in before if _left_open(s, last)]
-        if not left:
+        keep = _latest_of(before, judge)
+        if keep is None:
+            return Regraded(f"{file.name}: {_no_score(before, judge)}", False)
+        asked = {_key(s) for s in before if left_open(_scores(s).get(keep))}
+        if not asked:
             return Regraded(f"{file.name}: nothing is missing", True)
-        _must_be_the_same(before, last, judge, prompt, file)
-    name = _next(before, "refusal")
+        options["keep"] = keep
+        if any("decided_by" in _meta(sample, keep) for sample in before):
+            # All others are kept, so that what is audited is what the audit left open.
+            options |= {"by": "cascade", "audit": 1.0}
+    name = next_name(key for sample in before for key in _scores(sample))
     # One name for one pass over one log: interrupted, it finds the replies it has paid for.
-    resume = sha256(f"{log.eval.eval_id} {name} {judge} {prompt.sha256}".encode()).hexdigest()[:16]
-    options = {"judge_prompt": judge_prompt, "resume": resume} | ({"keep": last} if missing else {})
-    with TemporaryDirectory(dir=file.parent, prefix=".regrade-") as folder:
-        judged, counted = Path(folder) / "judged.eval", Path(folder) / file.name
-        _score(file, judged, "refusal", options, grader)
-        _score(judged, counted, "outcome", {"of": name}, grader)
-        after = read_eval_log_sample_summaries(str(counted))
-        _must_keep(before, after, name, file)
-        os.replace(counted, file)
-    asked = [s for s in after if not missing or _left_open(_by_key(before)[_key(s)], last)]
-    return _told(file.name, name, asked, len(after))
+    # A letter comes first: YAML takes some digests for numbers.
+    told = f"{log.eval.eval_id} {name} {judge.name} {judge.prompt.sha256}"
+    options["resume"] = f"r{sha256(told.encode()).hexdigest()[:16]}"
+    after = judge_again(file, before, Pass(name, judge.grader, judge.prompt, options))
+    scores = [_scores(sample).get(name) for sample in after if _key(sample) in asked]
+    opened = f"{len(scores)} of {len(after)} were open" if missing else f"{len(after)} responses"
+    return _told(f"{file.name}: {name}: {opened}", scores)
 
 
-def _score(source: Path, target: Path, scorer: str, options: dict[str, str], grader: str) -> None:
-    command = [sys.executable, "-m", "inspect_ai", "score", str(source)]
-    command += ["--scorer", f"orbench_inspect/{scorer}", "--action", "append"]
-    command += ["--stream", str(_AT_ONCE), "--output-file", str(target), "--display", "none"]
-    # The evaluated model is not needed, and its key may not be at hand.
-    command += ["--model", "none/none", "--model-role", f"grader={grader}"]
-    for key, value in options.items():
-        command += ["-S", f"{key}={value}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0 or not target.exists():
-        raise ValueError(
-            f"{source.name}: inspect score failed, and the log is as it was:\n"
-            + (done.stderr or done.stdout).strip()[-2000:]
-        )
+def _told(head: str, scores: Sequence[Score | None]) -> Regraded:
+    said = Counter(judge_said(score) for score in scores)
+    judged = sum(said[verdict] for verdict in VERDICTS)
+    failed = sum(left_open(score) for score in scores)
+    words = [f"{judged} judged"]
+    words += [f"{said[word]} {word}" for word in (TIED, *CAUSES) if said[word]]
+    lost = scores.count(None)
+    nothing = said[None] - lost
+    words += [f"{nothing} without anything to judge"] if nothing else []
+    words += [f"{lost} failed in the run (inspect eval-retry)"] if lost else []
+    put = judged + said[TIED] + failed
+    success = f"{(judged + said[TIED]) / put:.1%}" if put else "n/a"
+    line = f"{head}: {', '.join(words)}; judge success {success}"
+    return Regraded(
+        line + ("; run again with --missing" if failed else ""), not failed, judged, failed
+    )
 
 
-def _must_keep(
-    before: Sequence[EvalSampleSummary],
-    after: Sequence[EvalSampleSummary],
-    name: str,
-    file: Path,
-) -> None:
-    """Everything that was in the log is in the new one, and the new score besides."""
-    new = _by_key(after)
-    for sample in before:
-        found = new.get(_key(sample))
-        old_scores = {k: s.answer for k, s in (sample.scores or {}).items()}
-        scores = found.scores or {} if found else {}
-        if {k: scores[k].answer for k in old_scores if k in scores} != old_scores or (
-            name not in scores
-        ):
-            raise ValueError(f"{file}: sample {sample.id} would have been lost; left as it was")
+def _latest_of(samples: Sequence[EvalSampleSummary], judge: _Judge) -> str | None:
+    """Name of the latest score of a judge under its prompt, alone or behind our rules."""
+    behind_rules = f"{match('').list}, then {judge.name}"
+    known = {(name, judge.prompt.sha256) for name in (judge.name, behind_rules)}
+    for name in reversed(score_names(samples)):
+        told = [meta for s in samples if "judge" in (meta := _meta(s, name))]
+        if told and {(m["judge"], m.get("judge_prompt_sha256")) for m in told} <= known:
+            return name
+    return None
 
 
-def _must_be_the_same(
-    before: Sequence[EvalSampleSummary], last: str, judge: Model, prompt: TextFile, file: Path
-) -> None:
-    for sample in before:
-        meta = _meta(sample, last)
-        told = (meta.get("judge"), meta.get("judge_prompt_sha256"))
-        if told[0] is not None and told != (str(judge), prompt.sha256):
-            raise ValueError(
-                f"{file.name}: --missing completes the scores of {told[0]} under judge prompt "
-                f"{str(told[1])[:12]}, and {judge} under {prompt.sha256[:12]} is another judge. "
-                "Leave out --missing to have all judged"
-            )
+def _no_score(samples: Sequence[EvalSampleSummary], judge: _Judge) -> str:
+    told = [meta for s in samples for n in score_names(samples) if "judge" in (meta := _meta(s, n))]
+    names = {
+        f"{m['judge']} {m.get('judge_prompt')}@{str(m.get('judge_prompt_sha256'))[:6]}"
+        for m in told
+    }
+    return (
+        f"no score of {judge} to complete, alone or behind the rules {match('').list}; there are "
+        f"those of: {', '.join(sorted(names)) or 'none'}. Left as it was: without --missing all "
+        "would be judged"
+    )
 
 
-def _told(log: str, name: str, asked: Sequence[EvalSampleSummary], total: int) -> Regraded:
-    answers = [s.scores[name].answer for s in asked if s.scores]
-    judged = [a for a in answers if a in VERDICTS]
-    failed = [a for a in answers if CAUSES.get(str(a)) == "grader_failed"]
-    rate = f"{len(judged) / (len(judged) + len(failed)):.1%}" if judged or failed else "n/a"
-    line = f"{log}: {name}: {len(judged)} of {total} judged"
-    line += f", {total - len(asked)} kept" if total > len(asked) else ""
-    line += f"; judge success {rate}"
-    if failed:
-        causes = ", ".join(f"{failed.count(c)} {c}" for c in sorted(set(map(str, failed))))
-        line += f" ({causes}: run again with --missing)"
-    return Regraded(line, not failed)
-
-
-def _left_open(sample: EvalSampleSummary, name: str) -> bool:
-    score = (sample.scores or {}).get(name)
-    return score is None or CAUSES.get(score.answer or "") == "grader_failed"
+def _scores(sample: EvalSampleSummary) -> dict[str, Score]:
+    return sample.scores or {}
 
 
 def _meta(sample: EvalSampleSummary, name: str) -> dict[str, Any]:
-    score = (sample.scores or {}).get(name)
+    score = _scores(sample).get(name)
     return (score.metadata or {}) if score else {}
-
-
-def _next(samples: Sequence[EvalSampleSummary], name: str) -> str:
-    taken = {key for sample in samples for key in sample.scores or {}}
-    numbered = (f"{name}{number or ''}" for number in range(len(taken) + 1))
-    return next(free for free in numbered if free not in taken)
-
-
-def _by_key(samples: Sequence[EvalSampleSummary]) -> dict[tuple[object, int], EvalSampleSummary]:
-    return {_key(sample): sample for sample in samples}
 
 
 def _key(sample: EvalSampleSummary) -> tuple[object, int]:
     return sample.id, sample.epoch
 
 
-def _judge(grader: str) -> Model:
-    """The judge, as `--model-role` would make it."""
-    params: Any = yaml.safe_load(grader) if grader.lstrip().startswith("{") else {"model": grader}
-    if not isinstance(params, dict) or "model" not in params:
-        raise ValueError(f"--grader {grader}: names no model")
-    args = params.pop("model_args", {})
-    try:
-        name, config = params.pop("model"), GenerateConfig(**params)
-        return get_model(name, config=config, memoize=False, **args)
-    except Exception as ex:  # whatever a provider finds wrong, in Inspect's markup
-        raise ValueError(f"--grader {grader}: {Text.from_markup(str(ex)).plain}") from ex
-
-
-def _headers(sources: Sequence[str]) -> Iterator[EvalLog]:
+def _headers(sources: Sequence[str], unread: list[Regraded]) -> Iterator[EvalLog]:
     for source in sources:
         single = source.endswith((".eval", ".json"))
         for file in [source] if single else [info.name for info in list_eval_logs(source)]:
-            yield read_eval_log(file, header_only=True)
+            try:
+                yield read_eval_log(file, header_only=True)
+            except Exception as ex:  # whatever is in a file that is no log
+                line = f"{file}: cannot be read ({type(ex).__name__}: {ex})"
+                unread.append(Regraded(line, False))
 
 
 def _is_ours(log: EvalLog) -> bool:
