@@ -23,6 +23,7 @@ def logs_in(folder: Path) -> list[EvalLog]:
     return [read_eval_log(info) for info in list_eval_logs(str(folder))]
 
 
+@pytest.mark.slow
 def test_an_eval_set_by_name_asks_nothing_twice(
     serve: Serve, or_bench: Path, tmp_path: Path
 ) -> None:
@@ -43,6 +44,7 @@ def test_an_eval_set_by_name_asks_nothing_twice(
     assert all(metrics(log)["refusal_rate"] == 1 for log in logs)
 
 
+@pytest.mark.slow
 def test_a_task_is_run_from_its_file_and_scored_again_by_name(
     serve: Serve, prompts_file: Write, tmp_path: Path
 ) -> None:
@@ -56,11 +58,13 @@ def test_a_task_is_run_from_its_file_and_scored_again_by_name(
     )
     [log] = logs_in(tmp_path / "logs")
     assert log.status == "success"
-    inspect(
+    said = inspect(
         *("score", log.location, "--scorer", "orbench_inspect/matcher"),
         *("--action", "append", "--overwrite"),
         cwd=tmp_path,
+        FAKE_API_KEY="none",
     )
+    assert "matcher1" in said, said
     [again] = logs_in(tmp_path / "logs")
     assert metrics(again, "matcher1") == metrics(log, "matcher")
     assert len(server.requests) == 2
