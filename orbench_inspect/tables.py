@@ -43,7 +43,8 @@ def read_table(
     except UnicodeDecodeError as ex:
         raise ValueError(f"{path}: not UTF-8 at byte {ex.start}; save it as UTF-8") from ex
     except OSError as ex:
-        raise ValueError(f"{path}: cannot be read ({ex.strerror or ex})") from ex
+        # Absolute: a task named by its file is loaded in that file's folder.
+        raise ValueError(f"{path.absolute()}: cannot be read ({ex.strerror or ex})") from ex
 
 
 def kind_of(value: object) -> str:

@@ -160,7 +160,7 @@ async def _set_up(page: Page, width: int, height: int, dark: bool, offline: bool
 
 async def _port(file: Path) -> str:
     for _ in range(600):
-        if file.exists() and (text := file.read_text()):
+        if file.exists() and (text := file.read_text(encoding="utf-8")):
             return text.split()[0]
         await asyncio.sleep(0.05)
     raise AssertionError("the browser did not start within 30 s")

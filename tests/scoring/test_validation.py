@@ -9,16 +9,17 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-from inspect_ai import eval
+from inspect_ai import Task, eval
 from inspect_ai.log import EvalLog
 
 from orbench_inspect.cli import main
 from orbench_inspect.scoring.labels import Labelled, read_labelled
+from orbench_inspect.scoring.validation import as_sample, replay
 from orbench_inspect.tasks import judge_validation
 from tests.conftest import Serve
 from tests.fakes import FakeServer, Reply, Request, error
 from tests.fakes.openai import chat
-from tests.runs import metrics, model_at
+from tests.runs import metrics, model_at, only_sample, run
 
 FIRST = 120
 
@@ -97,6 +98,13 @@ def judging(rows: list[Labelled], judge: Judge) -> Callable[[Request], Reply]:
 
 def llama(xstest: Path) -> str:
     return str(xstest / "xstest_v2_completions_llama2new.csv")
+
+
+def test_a_stored_response_is_taken_as_it_is_and_nothing_is_asked(xstest: Path) -> None:
+    row = read_labelled([llama(xstest)]).rows[0]
+    log = run(Task([as_sample(row)], solver=replay()), "none/none")
+    assert only_sample(log).output.completion == row.response
+    assert log.stats.model_usage == {}
 
 
 @pytest.mark.parametrize(
