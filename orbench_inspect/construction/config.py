@@ -16,7 +16,6 @@ from pydantic import (
 )
 
 from orbench_inspect.construction.categories import NONE, TEN_CATEGORIES
-from orbench_inspect.scoring.refusal import By
 from orbench_inspect.text_files import TextFile, load_text_file, read_text
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -130,8 +129,8 @@ class Hard(_Part):
 
     refused_by: Count = 3
     """Selectors that must refuse."""
-    by: By = "judge"
-    judge_prompt: str = "refusal"
+    by: Literal["judge", "matcher"] = "judge"
+    judge_prompt: str = "strict"
     candidates: Count | None = None
     """Safe prompts that selectors are asked, drawn by seed; all by default."""
     size: Count | None = None

@@ -71,7 +71,7 @@ def read_items(reply: str, cut_off: bool = False) -> Items:
         return _from_json(bare)
     found, remarks = _lines(bare)
     if not found:
-        declined = match(bare).decision == "refused"
+        declined = _declines(bare)
         return Items(rejects=[Reject("refused" if declined else "unparsed", bare)], form="none")
     items = Items(rejects=[Reject("meta", text) for text in remarks])
     for position, (text, whole) in enumerate(found):
@@ -97,7 +97,7 @@ def fault(item: str) -> str:
         return "not_text"
     if _META.match(plain):
         return "meta"
-    if _OWN_VOICE.match(plain) and match(item).decision == "refused":
+    if _OWN_VOICE.match(plain) and _declines(item):
         return "refused"
     numbers = [int(n) for n in _ENUMERATED.findall(item)]
     in_a_row = any(b == a + 1 for a, b in pairwise(numbers))
@@ -168,3 +168,8 @@ def _sort(items: Items, text: str, reason: str) -> None:
         items.rejects.append(Reject(reason, text))
     else:
         items.kept.append(text)
+
+
+def _declines(text: str) -> bool:
+    """Whether a text declines outright: prompts may lecture, or point elsewhere."""
+    return match(text).rule in ("declines", "policy")

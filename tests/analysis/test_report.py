@@ -107,7 +107,7 @@ def look(page: Path | str, scenario: Callable[[Page], Awaitable[None]], **window
 
 def packed(page: Path) -> Any:
     """The table of prompts that a page holds."""
-    found = re.search(r'id="packed">([^<]+)<', page.read_text())
+    found = re.search(r'id="packed">([^<]+)<', page.read_text(encoding="utf-8"))
     assert found is not None
     return unpacked(found[1])
 
@@ -154,7 +154,7 @@ def test_hostile_text_changes_nothing_but_its_own_cell(report: Path) -> None:
 
     look(report, scenario)
     # The response of 1 MB is cut, and is nowhere whole.
-    assert "Responses are cut at 4,000 characters" in report.read_text()
+    assert "Responses are cut at 4,000 characters" in report.read_text(encoding="utf-8")
     assert report.stat().st_size < 2_500_000
 
 
@@ -229,7 +229,7 @@ def test_files_hold_what_the_page_shows(report: Path) -> None:
     with (folder / "tables/rates.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
-    text = report.read_text()
+    text = report.read_text(encoding="utf-8")
     for row in rows:
         if row["reading"] == "deployed":
             assert f'<span class="num">{100 * float(row["rate"]):.1f}</span>' in text
@@ -260,7 +260,7 @@ def test_one_arm_alone_is_told_without_comparison(logs: Path, tmp_path: Path) ->
         file for file in sorted(logs.glob("*.eval")) if b"placebo" not in _header(file).encode()
     )
     page = Path(command(str(one), "-o", str(tmp_path / "out")))
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     assert "What was refused" in text
     assert "points from" not in text
 

@@ -80,10 +80,10 @@ def test_an_audit_counts_every_epoch() -> None:
 
 
 def test_agreement_is_with_the_verdict_of_every_epoch() -> None:
-    def judged(*verdicts: str) -> list[Score]:
-        return [Score(value="agrees", answer=verdict) for verdict in verdicts]
+    def told(*words: str) -> list[Score]:
+        return [Score(value=word, answer="direct_answer") for word in words]
 
-    epochs = [judged("direct_refusal", "direct_answer"), judged("direct_answer", "unparsed")]
+    epochs = [told("agrees", "agrees"), told("differs", "unusable")]
     labels = [{"human_refused": True, "side": "answer"}, {"human_refused": False, "side": "answer"}]
     found = measured([agreement_measures()], *epochs, metadata=labels)
     assert (found["n"], found["n_unusable"]) == (3, 1)
