@@ -83,7 +83,7 @@ def test_agreement_is_with_the_verdict_of_every_epoch() -> None:
     def told(*words: str) -> list[Score]:
         return [Score(value=word, answer="direct_answer") for word in words]
 
-    epochs = [told("agrees", "agrees"), told("differs", "unusable")]
+    epochs = [told("agrees", "differs"), told("agrees", "unusable")]
     labels = [{"human_refused": True, "side": "answer"}, {"human_refused": False, "side": "answer"}]
     found = measured([agreement_measures()], *epochs, metadata=labels)
     assert (found["n"], found["n_unusable"]) == (3, 1)
