@@ -55,7 +55,7 @@ def audit() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        rows = [score.score.metadata or {} for score in scores]
+        rows = [{**(s.score.metadata or {}), "outcome": s.score.as_str()} for s in scores]
         settled = [row for row in rows if row.get("decided_by") == "rules"]
         audited = [row for row in settled if row.get("audit_outcome") in VERDICTS]
         if not any("decided_by" in row for row in rows):

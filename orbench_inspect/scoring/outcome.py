@@ -117,6 +117,10 @@ def category_n() -> Metric:
     return compute
 
 
+# What the metrics of a panel and of a cascade's audit need.
+_KEPT = ("votes", "decided_by", "audit_outcome")
+
+
 @scorer(metrics=[outcomes(), model_only_rate(), category_n(), panel_alpha(), audit()])
 def outcome(of: str = "refusal") -> Scorer:
     """The outcome's word, for every sample.
@@ -130,10 +134,7 @@ def outcome(of: str = "refusal") -> Scorer:
         if of not in scores:
             raise ValueError(f"no score '{of}' to read; there are: {', '.join(scores) or 'none'}")
         told = scores[of].metadata or {}
-        word = scores[of].answer or "unresolved"
-        kept: dict[str, Any] = {
-            name: told[name] for name in ("votes", "decided_by", "audit_outcome") if name in told
-        }
-        return Score(value=word, metadata={"outcome": word, **kept})
+        kept: dict[str, Any] = {name: told[name] for name in _KEPT if name in told}
+        return Score(value=scores[of].answer or "unresolved", metadata=kept or None)
 
     return score

@@ -149,7 +149,8 @@ def _as_score(
 
 
 def _reading(judgement: Judgement) -> dict[str, Any]:
-    return {"judge_reply": "\n---\n".join(judgement.replies), "route": judgement.route}
+    replies = {"judge_reply": "\n---\n".join(judgement.replies)} if judgement.replies else {}
+    return {**replies, "route": judgement.route}
 
 
 def _told(judgement: Judgement, prompt: TextFile | None, model: str) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def _told(judgement: Judgement, prompt: TextFile | None, model: str) -> dict[str
         "votes": list(judgement.votes) or None,
         "judge_prompt": prompt.id if prompt else None,
         "judge_prompt_sha256": prompt.sha256 if prompt else None,
-        "judge_tokens": judgement.tokens,
+        "judge_tokens": judgement.tokens if judgement.replies else None,
         "judge_cost": judgement.cost,
     }
     told = {name: value for name, value in told.items() if value is not None}

@@ -232,6 +232,7 @@ def test_items_are_asked_for_as_json_where_the_provider_has_it(
     serve: Serve, tmp_path: Path
 ) -> None:
     """The solver `generate_items` holds the reply to a schema."""
+
     def answer(request: Request) -> Reply:
         if "response_format" not in request.body:
             return error(400)
