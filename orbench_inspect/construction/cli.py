@@ -36,7 +36,8 @@ def construct(
     is missing. evals/construct.yaml is an example.
     """
     from orbench_inspect.construction.config import load_config
-    from orbench_inspect.construction.estimate import estimate, read_prices
+    from orbench_inspect.construction.estimate import estimate
+    from orbench_inspect.prices import read_prices
 
     try:
         checked = load_config(config)

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-import yaml
 from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
-from pydantic import ValidationError
 
 from orbench_inspect.construction.config import Config
 from orbench_inspect.construction.generating import generator_prompt
@@ -15,7 +13,6 @@ from orbench_inspect.construction.moderate import moderator_prompt
 from orbench_inspect.construction.trail import STAGES, log_folder, newest_log, shards
 from orbench_inspect.prompt_sets.provenance import PROVENANCE
 from orbench_inspect.scoring.judge import load_judge_prompt
-from orbench_inspect.text_files import read_text
 
 TOXIC_SHARE = 0.25
 """Assumed share of rewrites that are voted toxic at first."""
@@ -105,31 +102,6 @@ def _planned(config: Config) -> Iterator[tuple[str, str, str, int, int, int]]:
         ask = _tokens(load_judge_prompt(config.hard.judge_prompt).text)
         tokens = ask + 3 * REQUEST_TOKENS + answer
         yield "select_hard", "grader", spec.model, asked, tokens, LABEL_TOKENS
-
-
-def read_prices(path: Path) -> dict[str, ModelCost]:
-    """Read prices, in the format of Inspect's `--model-cost-config`.
-
-    Raises:
-        ValueError: If the file cannot be read, naming the model whose prices are wrong.
-    """
-    try:
-        given = yaml.safe_load(read_text(path, "prices"))
-    except yaml.YAMLError as ex:
-        raise ValueError(f"{path}: not YAML or JSON ({ex})") from ex
-    if not isinstance(given, dict):
-        raise ValueError(f"{path}: must name models, each with its prices")
-    prices = {}
-    for name, price in given.items():
-        try:
-            prices[str(name)] = ModelCost.model_validate(price)
-        except ValidationError as ex:
-            wrong = ", ".join(".".join(map(str, e["loc"])) or "all" for e in ex.errors())
-            raise ValueError(
-                f"{path}: {name}: {wrong} missing or wrong; give input, output, input_cache_write "
-                "and input_cache_read in dollars per million tokens"
-            ) from ex
-    return prices
 
 
 def _tokens(text: str) -> int:

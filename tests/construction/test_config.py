@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from orbench_inspect.cli import main
 from orbench_inspect.construction.categories import TEN_CATEGORIES
 from orbench_inspect.construction.config import load_config
-from orbench_inspect.construction.estimate import estimate, read_prices
+from orbench_inspect.construction.estimate import estimate
+from orbench_inspect.prices import read_prices
 
 ROOT = Path(__file__).parents[2]
 

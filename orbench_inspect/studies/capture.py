@@ -1,0 +1,97 @@
+"""The tasks of a study's script, without running them: Inspect's capture of an eval set."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+_CAPTURE, _SELECTION = "INSPECT_EVAL_SET_CAPTURE", "INSPECT_EVAL_SET_SELECTION"
+_VERSION = 3
+
+
+@dataclass(frozen=True)
+class CapturedTask:
+    """One task of an eval set, under one model."""
+
+    identifier: str
+    registry_name: str
+    args: dict[str, Any]
+    """All of the task's arguments, defaults included."""
+    args_hash: str
+    model: str
+    roles: dict[str, tuple[str, ...]]
+    """Models by role; several are a panel."""
+    sequence: int
+    samples: int
+    """Prompts it will ask, each `epochs` times."""
+    epochs: int
+
+
+def captured(script: str, args: Sequence[str]) -> list[CapturedTask]:
+    """Start a script that calls `eval_set`, and stop it where the tasks are known.
+
+    Nothing is sent and no log directory is touched. Models are created, which for some needs a
+    key in the environment, though it is not used.
+
+    Args:
+        script: The script.
+        args: Its arguments.
+
+    Raises:
+        ValueError: If the script fails, or ends without an eval set.
+    """
+    if not Path(script).is_file():
+        raise ValueError(f"{script}: no such script; name one that calls eval_set")
+    with TemporaryDirectory() as folder:
+        manifest = Path(folder) / "manifest.json"
+        env = {**os.environ, _CAPTURE: str(manifest)}
+        env.pop(_SELECTION, None)
+        command = [sys.executable, script, *args]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ValueError(f"{script} failed:\n{_why(done.stderr or done.stdout)}")
+        if not manifest.exists():
+            raise ValueError(
+                f"{script} ended without a call of eval_set, and did whatever it does: only the "
+                "tasks of a script that calls eval_set, as those in evals/ do, can be known "
+                "before they run"
+            )
+        found = json.loads(manifest.read_text(encoding="utf-8"))
+    if found["version"] != _VERSION:
+        raise ValueError(
+            f"this Inspect describes eval sets in version {found['version']}, where {_VERSION} is "
+            "known: install a version of orbench-inspect made for it"
+        )
+    return [_task(told) for told in found["tasks"]]
+
+
+def _task(told: dict[str, Any]) -> CapturedTask:
+    # What is None is left out.
+    roles = told.get("model_roles", {})
+    return CapturedTask(
+        identifier=told["identifier"],
+        registry_name=told.get("registry_name", told["name"]),
+        args=told.get("args_full", told["args"]),
+        args_hash=told["args_hash"],
+        model=told["model"],
+        roles={role: tuple(models.split(",")) for role, models in roles.items()},
+        sequence=told["sequence"],
+        samples=told["samples"],
+        epochs=told["epochs"],
+    )
+
+
+def _why(said: str) -> str:
+    """The error itself, where a traceback stands before it."""
+    errors = list(re.finditer(r"^[\w.]+(?:Error|Exception|Exit)\b.*", said, re.MULTILINE))
+    told = said[errors[-1].start() :] if errors else said
+    told = re.sub(r"\[/?(?:bold|blue)\]", "", told).strip()[-1500:]
+    if "API_KEY" in told:
+        told += "\nNothing is sent for a plan: any value will do for a key that is missing"
+    return told
