@@ -352,12 +352,11 @@ def test_interrupted_it_leaves_the_log_and_pays_for_nothing_twice(
     assert Path(log.location).read_bytes() == before
     assert list(Path(log.location).parent.glob(".*")) == []
     first = len(server.judged)
-    assert 20 <= first < 40
+    assert first >= 20
     done = orbench(*command)
     assert done.exit_code == 0, done.output
-    # What was under way when it was interrupted was never received.
-    assert len(server.judged) <= 40 + 12
-    assert len(server.judged) < first + 40
+    # What was under way when it was interrupted was never received, and is asked again; no more.
+    assert len(server.judged) < first + 25
 
 
 def test_what_a_killed_pass_left_is_no_log_and_is_removed(
