@@ -92,7 +92,8 @@ def test_shards_together_ask_just_what_is_asked_without(
 
 def test_a_prompt_stays_in_its_shard_whatever_is_chosen(hard: Prompts) -> None:
     third = {p.id for p in select(hard, shard=(3, 10)).prompts}
-    for chosen in ({"seed": 7}, {"first": 300}, {"per_category": 20}):
+    choices: list[dict[str, Any]] = [{"seed": 7}, {"first": 300}, {"per_category": 20}]
+    for chosen in choices:
         some = {p.id for p in select(hard, **chosen, shard=(3, 10)).prompts}
         assert some
         assert some <= third
