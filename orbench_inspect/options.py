@@ -21,8 +21,8 @@ def _listed(value: object) -> object:
 
 def _k_of_n(value: object) -> object:
     """Which of how many, from text such as `3/10`."""
-    if value is None or isinstance(value, tuple):
-        return value
+    if value is None:
+        return None
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value) if isinstance(value, str) else None
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise ValueError("Which of how many shards, such as 3/10")

@@ -33,17 +33,16 @@ class Work:
     @property
     def complete(self) -> bool:
         """Whether every sample is in the newest log and none of them failed."""
-        return bool(self.logs) and _completed(self.logs[-1]) >= self.total
+        return self.failed <= 0
 
     @property
     def failed(self) -> int:
-        """Samples of the newest log that ended with an error, if it is finished."""
-        results = self.logs[-1].results if self.logs else None
-        return results.total_samples - results.completed_samples if results else 0
+        """Samples that are not in the newest log, or failed in it."""
+        return self.total - (_completed(self.logs[-1]) if self.logs else 0)
 
     @property
     def finished(self) -> bool:
-        """Whether the newest log holds every sample, failed ones included."""
+        """Whether the newest attempt came to its end, with samples that failed or without."""
         return bool(self.logs) and self.logs[-1].status == "success"
 
     def to_resume(self) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from inspect_ai import score
 from inspect_ai.log import read_eval_log, write_eval_log
 
 from orbench_inspect.analysis import compare, read_runs
@@ -17,6 +18,7 @@ from orbench_inspect.analysis.arms import scored_by
 from orbench_inspect.analysis.drawing import draw, write_sheets
 from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.cli import main
+from orbench_inspect.scoring import refusal
 from orbench_inspect.tasks import custom
 from tests.conftest import Serve, Write
 from tests.fakes import FakeServer, Reply, Request
@@ -124,6 +126,30 @@ def test_shards_of_different_runs_are_not_mixed(sharded: Run) -> None:
     assert list(runs.runs["shards"]) == [1, 1]
     assert sum("1 of 2 shards missing" in note for note in runs.notes) == 2
     assert folder.is_dir()
+
+
+def test_a_shard_that_was_judged_again_stays_in_its_run(
+    serve: Serve, prompts_file: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(answer)
+    # Inspect makes the model anew from the log's header, which holds no key.
+    monkeypatch.setenv("FAKE_API_KEY", "none")
+    monkeypatch.setenv("FAKE_BASE_URL", f"{server.url}/v1")
+    path, folder = prompts_file(*PROMPTS), tmp_path / "judged"
+    for shard in ("1/2", "2/2"):
+        log = run(
+            custom(file=str(path), wanted="answer", shard=shard),
+            model_at(server),
+            model_roles={"grader": model_at(server, "judge")},
+            log_dir=str(folder),
+        )
+    judge = {"grader": model_at(server, "judge")}
+    again = score(log, [refusal()], action="append", model_roles=judge, display="none")
+    write_eval_log(again, log.location)
+    runs = read_runs(str(folder))
+    (one,) = runs.runs.to_dict("records")
+    assert (one["shards"], one["samples"]) == (2, 14)
+    assert set(runs.samples["score"]) == {"refusal", "refusal1"}
 
 
 def test_sharded_arms_are_compared_with_each_other_and_with_plain_ones(sharded: Run) -> None:

@@ -1,7 +1,7 @@
 """What the full set costs: one process with one task against shards on two workers.
 
-    uv run python benchmarks/full.py instant [PROMPTS]    # a model that answers at once, rules
-    uv run python benchmarks/full.py latency [PROMPTS]    # a server 100 ms away, a judge
+    uv run python -m benchmarks.full_set instant [PROMPTS]    # a model that answers at once, rules
+    uv run python -m benchmarks.full_set latency [PROMPTS]    # a server 100 ms away, a judge
 
 Synthetic prompts, 80,359 unless told. A ratio within one run is what counts; seconds are those of
 the machine. Memory is the peak of the largest process.
@@ -30,11 +30,10 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from benchmarks.report import CATEGORIES
+from orbench_inspect.prompt_sets import FULL
 from orbench_inspect.studies.study import run_tasks
 from orbench_inspect.tasks import custom
 
-ROOT = Path(__file__).parents[1]
 CONNECTIONS = 100
 
 
@@ -65,7 +64,7 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("prompts", type=click.IntRange(100), default=sum(CATEGORIES.values()))
+@click.argument("prompts", type=click.IntRange(100), default=FULL.total)
 def instant(prompts: int) -> None:
     """A model that answers at once, scored by rules."""
     _compare(prompts, "instant/m", None, {})
@@ -121,7 +120,7 @@ def _measured(command: Sequence[str], env: dict[str, str]) -> tuple[float, float
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", _MEASURE, *command],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "INSPECT_DISPLAY": "none", **env},
+        env={**os.environ, "INSPECT_DISPLAY": "none", **env},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -131,7 +130,7 @@ def _measured(command: Sequence[str], env: dict[str, str]) -> tuple[float, float
 
 
 def _write(file: Path, prompts: int) -> None:
-    names = [name for name, size in CATEGORIES.items() for _ in range(size)]
+    names = [name for name, size in FULL.counts.items() for _ in range(size)]
     with file.open("w", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(["prompt", "category"])
