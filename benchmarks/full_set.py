@@ -74,8 +74,8 @@ def instant(prompts: int) -> None:
 @click.argument("prompts", type=click.IntRange(100), default=4_000)
 def latency(prompts: int) -> None:
     """A server 100 ms away, with a judge."""
-    from tests.fakes import Reply, Request, serving
     from tests.fakes.openai import chat
+    from tests.fakes.server import Reply, Request, serving
 
     def answer(request: Request) -> Reply:
         text = "[[direct_answer]]" if request.is_judge else "Sure: rinse it, then dry it."
@@ -89,7 +89,8 @@ def latency(prompts: int) -> None:
 
 def _compare(prompts: int, model: str, grader: str | None, env: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as name:
-        file, rows = Path(name) / "prompts.csv", []
+        file = Path(name) / "prompts.csv"
+        rows: list[tuple[float, float, float]] = []
         _write(file, prompts)
         judged = ["--grader", grader] if grader else []
         this = str(Path(__file__))

@@ -93,7 +93,8 @@ def launch(
         folder = Path(name)
         works = _captured(script, folder)
         find_logs(works, script.log_dir)
-        pool = _Pool(script, folder, works, min(workers, len(works)), max_connections, show)
+        workers = min(workers, len(works), max_connections or workers)
+        pool = _Pool(script, folder, works, workers, max_connections, show)
         try:
             pool.run(progress)
         finally:
@@ -127,7 +128,7 @@ class _Pool:
         self.slots = dict.fromkeys(range(workers), 0)
         if max_connections is not None:
             share, rest = divmod(max_connections, workers)
-            self.slots = {slot: max(1, share + (slot < rest)) for slot in range(workers)}
+            self.slots = {slot: share + (slot < rest) for slot in range(workers)}
         self.running: dict[int, tuple[subprocess.Popen[bytes], Work]] = {}
 
     def run(self, progress: Callable[[str], None]) -> None:
