@@ -10,6 +10,7 @@ from orbench_inspect.cli_judge import draw, regrade
 from orbench_inspect.cli_judge import judge as judge_command
 from orbench_inspect.cli_plan import plan
 from orbench_inspect.cli_reports import REPORT_COMMANDS
+from orbench_inspect.cli_studies import launch
 from orbench_inspect.construction.cli import construct
 
 
@@ -192,6 +193,7 @@ main.add_command(judge_command)
 main.add_command(draw)
 main.add_command(regrade)
 main.add_command(plan)
+main.add_command(launch)
 
 for command in REPORT_COMMANDS:
     main.add_command(command)

@@ -47,12 +47,13 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         seed=options.seed,
         exclude=options.exclude,
         first=options.first,
+        shard=options.shard,
     )
     composed = compose(options.mitigation, options.system_prompt, options.system_as)
     judge_prompt = None if options.scorer == "matcher" else load_judge_prompt(options.judge_prompt)
     audit = options.audit
     if options.scorer == "cascade" and audit is None:
-        audit = audit_share(len(selection.prompts))
+        audit = audit_share(selection.whole)
     # What decides the numbers, and is not part of Inspect's own identity of a task.
     measured: dict[str, str | float | None] = {
         "prompts_sha256": selection.sha256,
@@ -107,6 +108,8 @@ def measurement(prompts: Prompts, options: Options) -> Task:
                 "construction": asdict(prompts.construction) if prompts.construction else None,
                 "population": prompts.counts,
                 "excluded": selection.excluded,
+                "shard": options.shard,
+                "whole": {"prompts": selection.whole, "sha256": selection.whole_sha256},
                 "mitigation": composed.mitigation.id,
                 "replicate": options.replicate,
                 "system_as": options.system_as,

@@ -1,5 +1,6 @@
 """The options of the tasks, checked: a mistyped one stops the run instead of being ignored."""
 
+import re
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -16,6 +17,16 @@ def _listed(value: object) -> object:
     """One name, or several; names may look like numbers."""
     items = value if isinstance(value, list | tuple) else [value]
     return None if value is None else [rejoined(item) for item in items]
+
+
+def _k_of_n(value: object) -> object:
+    """Which of how many, from text such as `3/10`."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value) if isinstance(value, str) else None
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise ValueError("Which of how many shards, such as 3/10")
+    return int(found[1]), int(found[2])
 
 
 Text = Annotated[str, BeforeValidator(rejoined)]
@@ -36,6 +47,7 @@ class Options(BaseModel):
     per_category: Annotated[int, Field(ge=1)] | None = None
     seed: int = 42
     first: Annotated[int, Field(ge=1)] | None = None
+    shard: Annotated[tuple[int, int] | None, BeforeValidator(_k_of_n)] = None
     exclude: Text | None = None
     audit: Annotated[float, Field(ge=0, le=1)] | None = None
     allow_self_judge: bool = False

@@ -43,6 +43,7 @@ def hard(
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
+    shard: str | None = None,
     exclude: str | None = None,
     audit: float | None = None,
     allow_self_judge: bool = False,
@@ -65,6 +66,8 @@ def hard(
         per_category: Ask this many prompts of each category.
         seed: Seed of the order of prompts.
         first: Ask this many, the first in order; unlike `--limit`, a part of the task's identity.
+        shard: Ask one part of this only, such as `3/10`: the ten together ask just what would be
+            asked without it, each prompt once, and are read as one run.
         exclude: File of sample ids to leave out.
         audit: Share of what a cascade's rules settle that is judged all the same (default: about
             300 responses in a run).
@@ -88,6 +91,7 @@ def toxic(
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
+    shard: str | None = None,
     exclude: str | None = None,
     audit: float | None = None,
     allow_self_judge: bool = False,
@@ -111,6 +115,7 @@ def full(
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
+    shard: str | None = None,
     exclude: str | None = None,
     audit: float | None = None,
     allow_self_judge: bool = False,
@@ -139,6 +144,7 @@ def custom(
     per_category: int | None = None,
     seed: int = 42,
     first: int | None = None,
+    shard: str | None = None,
     exclude: str | None = None,
     audit: float | None = None,
     allow_self_judge: bool = False,
@@ -159,6 +165,7 @@ def custom(
         per_category: See `hard`.
         seed: See `hard`.
         first: See `hard`.
+        shard: See `hard`.
         exclude: See `hard`.
         audit: See `hard`.
         allow_self_judge: See `hard`.

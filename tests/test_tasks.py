@@ -38,7 +38,8 @@ def test_real_prompts_become_samples(or_bench: Path) -> None:
     [
         ({"mitigtion": "x"}, r"unknown option -T mitigtion \(did you mean mitigation\?\); known: "),
         ({"zzz": 1}, "unknown option -T zzz; known: mitigation, system_prompt"),
-        ({"shard": "1/10"}, "unknown option -T shard"),
+        ({"shard": "11/10"}, "-T shard=11/10: which of how many shards, such as 3/10"),
+        ({"shard": 3}, "-T shard=3: which of how many shards, such as 3/10"),
         ({"per_category": "abc"}, "-T per_category=abc: input should be a valid integer"),
         ({"per_category": 0}, "-T per_category=0: input should be greater than or equal to 1"),
         ({"scorer": "juge"}, "-T scorer=juge: input should be 'judge', 'matcher' or 'cascade'"),

@@ -82,7 +82,7 @@ def with_stratum(runs: Runs) -> pd.DataFrame:
     A stratum is a run and whether the judge said refused or answered.
     """
     named = labelled(runs.runs, "mitigation")
-    columns = ["run", "file", "model", "prompt_set", "wanted", "group", "arm"]
+    columns = ["run", "model", "prompt_set", "wanted", "group", "arm"]
     frame = runs.samples.merge(named[columns], on="run")
     frame = frame[frame["model_only"].notna()].copy()
     frame["verdict"] = frame["deployed"].map({1.0: "refused", 0.0: "answered"})

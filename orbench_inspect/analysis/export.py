@@ -96,19 +96,20 @@ def export_to(runs: Runs, form: Format, path: Path, responses: bool = True) -> N
 def _rows(runs: Runs, columns: list[str]) -> Iterator[Row]:
     for run in runs.runs.to_dict("records"):
         samples = runs.samples[runs.samples["run"] == run["run"]]
-        asked = zip(samples["id"], samples["epoch"], strict=True)
-        texts = read_texts(run["file"], asked)
-        for sample, text in zip(samples.to_dict("records"), texts, strict=True):
-            row = {
-                **run,
-                **sample,
-                "log": run["file"].rpartition("/")[2],
-                "prompt": text.prompt,
-                "response": text.response,
-                "explanation": text.explanations.get(run["score"], ""),
-                "error": text.error,
-            }
-            yield {c: _typed(row[c], COLUMNS[c][0]) for c in columns}
+        for file, mine in samples.groupby("file", sort=False):
+            asked = zip(mine["id"], mine["epoch"], strict=True)
+            texts = read_texts(str(file), asked)
+            for sample, text in zip(mine.to_dict("records"), texts, strict=True):
+                row = {
+                    **run,
+                    **sample,
+                    "log": str(file).rpartition("/")[2],
+                    "prompt": text.prompt,
+                    "response": text.response,
+                    "explanation": text.explanations.get(sample["score"], ""),
+                    "error": text.error,
+                }
+                yield {c: _typed(row[c], COLUMNS[c][0]) for c in columns}
 
 
 def _typed(value: Any, kind: type) -> Any:

@@ -22,6 +22,7 @@ from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 from orbench_inspect.analysis.large_reads import collection_paused
+from orbench_inspect.analysis.shards import merge_shards
 from orbench_inspect.scoring.left_open import judge_said
 from orbench_inspect.scoring.panel import panel_name
 
@@ -33,12 +34,14 @@ class Runs:
     runs: pd.DataFrame
     """One row a run and judge: `run`, `file`, `model`, `mitigation`, `replicate`, `prompt_set`,
     `wanted`, `judge`, `judge_prompt` (its rubric), `scorer` (what gave this score), hashes,
-    versions, counts, and the warnings the run itself gave."""
+    versions, counts, and the warnings the run itself gave. The shards of an arm are one run:
+    `shards` tells of how many logs, and `file` is the first of them."""
     samples: pd.DataFrame
-    """One row a sample and judge: `run`, `id`, `category`, `epoch`, `outcome`, `deployed` and
-    `model_only` (1.0 refused, 0.0 answered, nan neither), flags, matcher, length; what the
-    judge's route and cost were, and what the audit of a cascade found; tokens and
-    cost of the evaluated model; seconds of working time, the judge's included."""
+    """One row a sample and judge: `run`, the `file` that holds it, the name of its `score` there,
+    `id`, `category`, `epoch`, `outcome`, `deployed` and `model_only` (1.0 refused, 0.0 answered,
+    nan neither), flags, matcher, length; what the judge's route and cost were, and what the
+    audit of a cascade found; tokens and cost of the evaluated model; seconds of working time,
+    the judge's included."""
     notes: list[str]
     """What a reader must know of the logs: superseded, unfinished, foreign, failed."""
 
@@ -65,12 +68,14 @@ def read_runs(*sources: str) -> Runs:
             for told in _scores(log, summaries, notes):
                 run = len(run_rows)
                 run_rows.append({"run": run, **told})
-                sample_rows += [{"run": run, **_sample(s, told["score"])} for s in summaries]
+                where = {"run": run, "file": log.location, "score": told["score"]}
+                sample_rows += [{**where, **_sample(s, told["score"])} for s in summaries]
     if not run_rows:
         raise ValueError(
             f"no run of orbench_inspect in {', '.join(sources)}"
             + "".join(f"\n  {n}" for n in notes)
         )
+    run_rows, sample_rows = merge_shards(run_rows, sample_rows, notes)
     return Runs(pd.DataFrame(run_rows), pd.DataFrame(sample_rows), notes)
 
 
@@ -172,6 +177,7 @@ def _run(
         )
     early = log.results.early_stopping if log.results else None
     record = early.metadata if early else {}
+    whole = ours.get("whole") or {}
     system = record.get("system")
     state = system.get("state") if isinstance(system, dict) else None
     if state == "not_observed":
@@ -185,6 +191,9 @@ def _run(
         "status": log.status,
         "model": log.eval.model,
         **{key: ours.get(key) for key in _OURS},
+        "shard": ours.get("shard"),
+        "whole_prompts": whole.get("prompts"),
+        "whole_sha256": whole.get("sha256"),
         "scorer": _scorer(told, ours),
         "replicate": ours.get("replicate") or 1,
         "per_category": ours["options"].get("per_category"),

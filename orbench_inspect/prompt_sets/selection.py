@@ -18,6 +18,10 @@ class Selection:
     """Hash of what is asked, in order."""
     excluded: int
     """Prompts of the set left out because a file of ids names them."""
+    whole: int
+    """Number of prompts that all shards ask together."""
+    whole_sha256: str
+    """Hash of what all shards ask together, in order."""
 
 
 def select(
@@ -28,6 +32,7 @@ def select(
     seed: int = 42,
     exclude: str | None = None,
     first: int | None = None,
+    shard: tuple[int, int] | None = None,
 ) -> Selection:
     """Choose and order the prompts of a set.
 
@@ -44,6 +49,8 @@ def select(
         exclude: A file of ids to leave out, one a line; `#` begins a comment. Ids of
             other sets are allowed, so that one file serves several sets.
         first: Keep only this many, the first in order.
+        shard: Of what the other arguments choose, keep the k-th of n shards. Together the n
+            shards ask just what is asked without this argument.
 
     Raises:
         ValueError: If a category or an id is unknown, or nothing is left to ask.
@@ -63,8 +70,30 @@ def select(
     ordered = _stratified(kept, per_category, seed)[:first]
     if not ordered:
         raise ValueError(f"no prompt of '{prompts.name}' is left after {exclude}")
-    asked = "\n".join(f"{p.id} {p.fingerprint}" for p in ordered)
-    return Selection(ordered, sha256(asked.encode()).hexdigest(), before - len(kept))
+    mine = ordered if shard is None else _shard(prompts, ordered, *shard, seed)
+    return Selection(mine, _hash(mine), before - len(kept), len(ordered), _hash(ordered))
+
+
+def _shard(prompts: Prompts, ordered: Sequence[Prompt], k: int, n: int, seed: int) -> list[Prompt]:
+    """Those of the prompts that are in a shard, in an order that is stratified again.
+
+    Which shard a prompt is in depends on the set's content alone, by dealing out its prompts
+    in order of category and content hash: shards differ by one prompt at most, also within
+    a category, and another seed or number of prompts moves none to another shard.
+    """
+    dealt = sorted(prompts.prompts, key=lambda p: (p.category, p.fingerprint, p.id))
+    members = {p.id for p in dealt[k - 1 :: n]}
+    mine = [p for p in ordered if p.id in members]
+    if not mine:
+        raise ValueError(
+            f"shard={k}/{n} holds none of the {len(ordered)} prompts chosen: take fewer shards"
+        )
+    return _stratified(mine, None, seed)
+
+
+def _hash(prompts: Sequence[Prompt]) -> str:
+    asked = "\n".join(f"{p.id} {p.fingerprint}" for p in prompts)
+    return sha256(asked.encode()).hexdigest()
 
 
 def _stratified(prompts: Sequence[Prompt], per_category: int | None, seed: int) -> list[Prompt]:

@@ -87,6 +87,21 @@ def run_study(
     for arm in arms:
         own = {**shared, "mitigation": arm.mitigation, "replicate": arm.replicate}
         tasks += [hard(first=n_hard, **own), toxic(first=n_toxic, **own)]
+    return run_tasks(tasks, models, grader, log_dir, **eval_options)
+
+
+def run_tasks(
+    tasks: list[Task],
+    models: Sequence[str] | Sequence[Model],
+    grader: str | Model | None,
+    log_dir: str,
+    **eval_options: Any,
+) -> tuple[bool, list[EvalLog]]:
+    """Run tasks in a directory of their own, or what is left of them.
+
+    Raises:
+        UsageError: If the directory holds logs of other tasks.
+    """
     try:
         return eval_set(
             tasks,

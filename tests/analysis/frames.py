@@ -70,6 +70,7 @@ def made(
                     "max_tokens": 4096,
                     "package": "0.1.0",
                     "inspect": "0.3",
+                    "shards": 1,
                     **run,
                 }
             )
@@ -87,6 +88,8 @@ def _sample(
     value = VALUES.get(outcome, float("nan"))
     return {
         "run": run,
+        "file": f"{run}.eval",
+        "score": "refusal",
         "id": f"{prompt_set}-{n:05}",
         "category": categories[n % len(categories)] if categories else "a",
         "epoch": epoch,

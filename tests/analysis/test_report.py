@@ -311,7 +311,7 @@ def test_responses_are_cut_where_the_page_would_be_too_large(
     assert max(map(len, table["said"])) <= 250
     cells = [cell for prompt in table["prompts"] for cell in prompt[4]]
     # A cell says how much of its response was left out.
-    assert {cell[6] for cell in cells if cell[6]} == {len(HOSTILE["long"]) - 250}
+    assert {cell[7] for cell in cells if cell[7]} == {len(HOSTILE["long"]) - 250}
 
 
 def test_flipped_prompts_are_kept_where_not_all_fit(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,47 @@ def test_an_unknown_id_is_an_error(hard: Prompts, tmp_path: Path, line: str, mes
     path.write_text(f"\n{line}\n")
     with pytest.raises(ValueError, match=message):
         select(hard, exclude=str(path))
+
+
+@pytest.mark.parametrize(
+    "chosen", [{}, {"seed": 7}, {"first": 300}, {"per_category": 20}, {"categories": ["hate"]}]
+)
+def test_shards_together_ask_just_what_is_asked_without(
+    hard: Prompts, chosen: dict[str, Any]
+) -> None:
+    whole = select(hard, **chosen)
+    shards = [select(hard, **chosen, shard=(k, 10)) for k in range(1, 11)]
+    assert Counter(p.id for s in shards for p in s.prompts) == Counter(p.id for p in whole.prompts)
+    assert {(s.whole, s.whole_sha256) for s in shards} == {(len(whole.prompts), whole.sha256)}
+    assert len({s.sha256 for s in shards}) == 10
+
+
+def test_a_prompt_stays_in_its_shard_whatever_is_chosen(hard: Prompts) -> None:
+    third = {p.id for p in select(hard, shard=(3, 10)).prompts}
+    choices: list[dict[str, Any]] = [{"seed": 7}, {"first": 300}, {"per_category": 20}]
+    for chosen in choices:
+        some = {p.id for p in select(hard, **chosen, shard=(3, 10)).prompts}
+        assert some
+        assert some <= third
+
+
+def test_shards_hold_every_category_in_proportion(hard: Prompts) -> None:
+    shards = [select(hard, shard=(k, 10)).prompts for k in range(1, 11)]
+    sizes = {len(prompts) for prompts in shards}
+    assert max(sizes) - min(sizes) <= 1
+    for category in HARD.counts:
+        held = [sum(p.category == category for p in prompts) for prompts in shards]
+        assert max(held) - min(held) <= 1
+        # And so does the beginning of a shard, for `--limit`.
+        begun = sum(p.category == category for p in shards[0][:40])
+        assert abs(begun - 40 * HARD.counts[category] / 1319) <= 1.2
+
+
+def test_a_shard_of_nothing_is_an_error(hard: Prompts) -> None:
+    (only,) = select(hard, first=1).prompts
+    empty = next(k for k in (1, 2) if only not in select(hard, shard=(k, 2)).prompts)
+    with pytest.raises(ValueError, match=r"holds none of the 1 prompts chosen: take fewer shards"):
+        select(hard, first=1, shard=(empty, 2))
 
 
 def test_equal_rows_are_told_apart_by_an_ordinal() -> None:

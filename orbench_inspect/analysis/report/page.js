@@ -108,7 +108,7 @@
     if (!asked.search) return true;
     const text = (value) => value !== undefined && value.toLowerCase().includes(asked.search);
     return text(prompt[3]) || text(prompt[2])
-      || shown.flat().some((cell) => cell.length > 4 && text(table.said[cell[4]]));
+      || shown.flat().some((cell) => cell.length > 5 && text(table.said[cell[5]]));
   }
 
   function filter() {
@@ -171,15 +171,15 @@
       className: "quiet", textContent: " " + visible(outcome) + (flags ? " (" + visible(flags) + ")" : "") + (cell[3] > 1 ? ", epoch " + cell[3] : ""),
     }));
     const made = element("div", { className: "cell" }, head);
-    if (cell.length > 4) {
-      const text = table.said[cell[4]];
+    if (cell.length > 5) {
+      const text = table.said[cell[5]];
       made.append(element("p", { className: "said", dir: "auto", textContent: text ? visible(text) : "(no text)" }));
-      if (cell[6]) made.append(element("p", { className: "why", textContent: "… " + cell[6].toLocaleString("en") + " more characters in the log" }));
-      if (table.said[cell[5]]) made.append(element("p", { className: "why", dir: "auto", textContent: visible(table.said[cell[5]]) }));
+      if (cell[7]) made.append(element("p", { className: "why", textContent: "… " + cell[7].toLocaleString("en") + " more characters in the log" }));
+      if (table.said[cell[6]]) made.append(element("p", { className: "why", dir: "auto", textContent: visible(table.said[cell[6]]) }));
     }
     if (settings.viewer) made.append(element("a", {
       className: "why", textContent: "in the viewer",
-      href: "viewer/index.html#/logs/" + [table.runs[cell[0]].file, "samples", "sample", prompt[2], cell[3]].map(encodeURIComponent).join("/"),
+      href: "viewer/index.html#/logs/" + [word(cell[4]), "samples", "sample", prompt[2], cell[3]].map(encodeURIComponent).join("/"),
     }));
     return made;
   }

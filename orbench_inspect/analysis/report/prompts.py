@@ -73,9 +73,8 @@ def _in_order(samples: pd.DataFrame) -> pd.DataFrame:
 
 def _texts(found: Overview, samples: pd.DataFrame) -> dict[int, Texts]:
     """Texts by the sample's place in the frame; of a log that several judges scored, once."""
-    files = found.arms.set_index("run")["file"]
     texts: dict[int, Texts] = {}
-    for file, mine in samples.groupby(samples["run"].map(files)):
+    for file, mine in samples.groupby("file"):
         first = mine.drop_duplicates(["id", "epoch"])
         asked = list(zip(first["id"], first["epoch"], strict=True))
         read = dict(zip(asked, read_texts(str(file), asked), strict=True))
@@ -102,23 +101,22 @@ def _table(
     """Prompts by run, strings by number; responses cut at a length, or left out where it is 0."""
     words, said = _Numbered(), _Numbered()
     columns = {run: n for n, run in enumerate(found.arms["run"])}
-    scores = found.arms.set_index("run")["score"]
     prompts: dict[tuple[str, str], list[Any]] = {}
     for row in samples.itertuples():
         key, text = (str(row.prompt_set), str(row.id)), texts[row.Index]
         if key not in prompts:
             asked = text.prompt[: _LENGTHS[0]]
             prompts[key] = [words[key[0]], words[str(row.category)], key[1], asked, []]
+        file = str(row.file).rpartition("/")[2]
         cell: list[Any] = [columns[row.run], words[str(row.outcome)], words[row.flags], row.epoch]
+        cell.append(words[file])
         if length:
-            why = text.error or text.explanations.get(scores[row.run], "")
+            why = text.error or text.explanations.get(row.score, "")
             left_out = max(0, len(text.response) - length)
             cell += [said[text.response[:length]], said[why[:1_000]], left_out]
         prompts[key][4].append(cell)
-    runs = found.arms[["group", "arm"]].astype(str)
-    runs["file"] = found.arms["file"].str.rpartition("/")[2]
     return {
-        "runs": runs.to_dict("records"),
+        "runs": found.arms[["group", "arm"]].astype(str).to_dict("records"),
         "words": list(words),
         "said": list(said),
         "prompts": [prompts[key] for key in kept.index if key in prompts],

@@ -60,7 +60,8 @@ def run_record(found: Overview, row: Any) -> dict[str, str]:
         "versions": f"orbench_inspect {row['package']}, Inspect {row['inspect']}",
         "started": str(row["created"]),
         "status": row["status"],
-        "log": str(row["file"]).rpartition("/")[2],
+        "log": str(row["file"]).rpartition("/")[2]
+        + (f" and {row['shards'] - 1} more shards" if row["shards"] > 1 else ""),
     }
     return {name: plain(value).strip() for name, value in told.items()}
 

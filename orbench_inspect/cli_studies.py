@@ -1,0 +1,65 @@
+"""`orbench launch`: a study on several worker processes."""
+
+import sys
+
+import click
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT'S OPTIONS…]")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--log-dir", required=True, help="Directory of this study alone.")
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1),
+    help="To the evaluated model, all workers together. Default: Inspect's limit in each.",
+)
+def launch(
+    script: str,
+    arguments: tuple[str, ...],
+    workers: int,
+    log_dir: str,
+    max_connections: int | None,
+) -> None:
+    """Run SCRIPT, which calls `eval_set`, with one task a worker process.
+
+    Those in evals/ will do, with their own options behind their name. A worker that is lost is
+    replaced. Interrupted or killed, and launched again, it asks what is missing and nothing that
+    was finished. The command ends with exit code 1 if a sample is missing or failed.
+    """
+    from time import monotonic
+
+    from orbench_inspect.studies.launch import Script
+    from orbench_inspect.studies.launch import launch as launch_script
+
+    live, told = sys.stderr.isatty(), monotonic()
+
+    def show(text: str) -> None:
+        if live:
+            click.echo("\r\033[K", err=True, nl=False)
+        click.echo(_plain(text))
+
+    def progress(line: str) -> None:
+        nonlocal told
+        if live:
+            click.echo(f"\r\033[K{line}", err=True, nl=False)
+        elif monotonic() - told > 60:  # a log file has one line a minute
+            told = monotonic()
+            click.echo(line, err=True)
+
+    try:
+        done = launch_script(
+            Script(script, arguments, log_dir), workers, max_connections, show, progress
+        )
+    except ValueError as ex:
+        raise click.UsageError(_plain(str(ex))) from ex
+    except KeyboardInterrupt:
+        show("Stopped. The same command asks what is missing")
+        sys.exit(130)
+    sys.exit(0 if done else 1)
+
+
+def _plain(text: str) -> str:
+    """Text of others without what steers a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

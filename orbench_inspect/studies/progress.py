@@ -1,0 +1,119 @@
+"""How far the tasks of a launch are, read from their logs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlparse
+from zipfile import BadZipFile, ZipFile
+
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
+
+@dataclass
+class Work:
+    """One task of a script, as Inspect's capture tells it, and how far it is."""
+
+    captured: dict[str, Any]
+    attempts: int = 0
+    logs: list[EvalLog] = field(default_factory=list)
+    """Headers of its logs, oldest first."""
+
+    @property
+    def total(self) -> int:
+        """Samples, epochs counted."""
+        return int(self.captured["samples"]) * int(self.captured["epochs"])
+
+    @property
+    def label(self) -> str:
+        """What a person knows the task by."""
+        args = self.captured["args"]
+        told = [args[name] for name in ("mitigation", "replicate", "shard") if args.get(name)]
+        return " ".join(map(str, [self.captured["name"], self.captured["model"], *told]))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every sample is in the newest log and none of them failed."""
+        return self.failed <= 0
+
+    @property
+    def failed(self) -> int:
+        """Samples that are not in the newest log, or failed in it."""
+        return self.total - (_completed(self.logs[-1]) if self.logs else 0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the newest attempt came to its end, with samples that failed or without."""
+        return bool(self.logs) and self.logs[-1].status == "success"
+
+    def to_resume(self) -> str | None:
+        """The log to go on from: the one that holds most."""
+        if not self.logs:
+            return None
+        # A resumed attempt may be cut short before it has taken over what there was.
+        return max(self.logs, key=lambda log: (_held(log.location), log.eval.created)).location
+
+    def done(self) -> int:
+        """Samples in its logs so far."""
+        return max((_held(log.location) for log in self.logs), default=0)
+
+
+def _completed(log: EvalLog) -> int:
+    return log.results.completed_samples if log.status == "success" and log.results else 0
+
+
+def _held(location: str) -> int:
+    """Samples written to a log: its files under `samples/`, which is cheap to ask at any size."""
+    url = urlparse(location)
+    if url.scheme not in ("", "file") or not location.endswith(".eval"):
+        return 0
+    try:
+        with ZipFile(unquote(url.path)) as file:
+            return sum(name.startswith("samples/") for name in file.namelist())
+    except (OSError, BadZipFile):
+        return 0
+
+
+def find_logs(works: Sequence[Work], log_dir: str) -> None:
+    """Look up the logs of each task.
+
+    Args:
+        works: The tasks.
+        log_dir: Where their logs are.
+    """
+    found: list[EvalLog] = []
+    for info in list_eval_logs(log_dir):
+        try:
+            found.append(read_eval_log(info, header_only=True))
+        except Exception:  # what was cut before its header was written holds nothing
+            continue
+    for work in works:
+        mine = (log for log in found if _is_of(log, work.captured))
+        work.logs = sorted(mine, key=lambda log: log.eval.created)
+
+
+def _is_of(log: EvalLog, captured: dict[str, Any]) -> bool:
+    return (log.eval.task_registry_name, log.eval.model, log.eval.task_args_passed) == (
+        captured["registry_name"],
+        captured["model"],
+        captured["args"],
+    )
+
+
+def one_line(works: Iterable[Work], running: int, seconds: float, before: int) -> str:
+    """Where the launch stands.
+
+    Args:
+        works: The tasks, their logs looked up.
+        running: Workers at work.
+        seconds: Since the launch began.
+        before: Samples that were there already.
+    """
+    every = list(works)
+    done, total = sum(work.done() for work in every), sum(work.total for work in every)
+    rate = (done - before) / seconds if seconds else 0.0
+    left = f", {(total - done) / rate / 60:,.0f} min left" if rate > 0 and done < total else ""
+    whole = sum(work.complete for work in every)
+    return (
+        f"{done:,} of {total:,} samples, {whole} of {len(every)} tasks, {running} workers, "
+        f"{rate:.1f} a second{left}"
+    )

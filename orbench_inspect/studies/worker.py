@@ -1,0 +1,34 @@
+"""A worker of `orbench launch`: runs a script, and ends with whoever launched it.
+
+    python -m orbench_inspect.studies.worker SCRIPT [ARGUMENTS]
+
+Standard input is a pipe that nobody writes to. It ends when the launcher does, however that
+happens: a worker that ran on would be paid for what the next launch asks again.
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+from pathlib import Path
+
+
+def main() -> None:
+    """Run the script as `python SCRIPT` would."""
+    threading.Thread(target=_end_with_launcher, daemon=True).start()
+    script, sys.argv = sys.argv[1], sys.argv[1:]
+    sys.path[0] = str(Path(script).resolve().parent)
+    runpy.run_path(script, run_name="__main__")
+
+
+def _end_with_launcher() -> None:
+    # Not through sys.stdin: its lock would be held when the interpreter shuts down.
+    while os.read(0, 1):
+        pass
+    # What the script has started, such as a model server, is in its process group.
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
