@@ -2,6 +2,7 @@
 
 import csv
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,6 +12,15 @@ import pytest
 from tests.fakes.server import FakeServer, Reply, Request, serving
 
 _SHARED = Path(os.environ.get("ORBENCH_SHARED_DATA", Path(__file__).parents[2] / "shared/data"))
+
+# Where tests run in the background Ctrl-C may be ignored, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long tests come first, so that no worker waits for the other at the end."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(autouse=True)

@@ -532,7 +532,7 @@ def test_another_data_set_corrects_only_under_its_name_and_where_it_tells_someth
                 "label": label,
                 "side": {"q": "answer", "x": "refuse"}[side],
             }
-            for n in range(60)
+            for n in range(30)
             for side in "qx"
             for word, label in ((TRULY_REFUSED, "refused"), (TRULY_ANSWERED, "answered"))
         ]

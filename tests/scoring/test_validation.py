@@ -21,7 +21,7 @@ from tests.fakes import FakeServer, Reply, Request, error
 from tests.fakes.openai import chat
 from tests.runs import metrics, model_at, only_sample, run
 
-FIRST = 120
+FIRST = 70
 
 Judge = Callable[[Labelled, Request], Reply]
 
