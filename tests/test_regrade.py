@@ -355,8 +355,8 @@ def test_interrupted_it_leaves_the_log_and_pays_for_nothing_twice(
     assert first >= 20
     done = orbench(*command)
     assert done.exit_code == 0, done.output
-    # What was under way when it was interrupted was never received, and is asked again; no more.
-    assert len(server.judged) < first + 25
+    # Replies that came back are not asked for again; what was under way then never came back.
+    assert len(server.judged) < first + 40
 
 
 def test_what_a_killed_pass_left_is_no_log_and_is_removed(
