@@ -61,7 +61,7 @@ def judge(
             joined = join_labels(labels, read_runs(*sources), cast(Any, partial))
             judged, notes = joined.rows, joined.notes
             levels: list[tuple[str, ...]] = [(), ("side",), ("arm",), ("arm", "side")]
-        elif (judged := read_validations(*sources)).empty:
+        elif (judged := read_validations(sources, notes)).empty:
             success = judge_success(read_runs(*sources))
             if form is None:
                 console.print(as_success_table(success))

@@ -58,6 +58,11 @@ def known_texts(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in folder.glob("*.md") if path.stem != "README"))
 
 
+def edition(id: object, sha256: object) -> str:
+    """A text's id and the beginning of its hash, as tables show them; empty without a hash."""
+    return f"{id}@{sha256[:6]}" if isinstance(sha256, str) and sha256 else ""
+
+
 def hash_text(text: str) -> str:
     """SHA-256 of a text's UTF-8 bytes, in hexadecimal."""
     return sha256(text.encode()).hexdigest()

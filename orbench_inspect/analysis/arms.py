@@ -4,6 +4,8 @@ from typing import Literal
 
 import pandas as pd
 
+from orbench_inspect.analysis.wording import judged_by
+
 By = Literal["mitigation", "model", "judge"]
 
 PAST = {"answer": "answered", "refuse": "refused"}
@@ -74,7 +76,8 @@ def labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
     told = told.where(frame["replicate"] == 1, told + "#" + frame["replicate"].map(str))
     judge = frame["judge"].map(str)
     prompts = frame["judge_prompt_sha256"].groupby(judge).transform("nunique")
-    judge = judge.where(prompts <= 1, judge + " " + rubric_of(frame))
+    judged = [judged_by(run) for _, run in frame.iterrows()]
+    judge = judge.where(prompts <= 1, pd.Series(judged, index=frame.index))
     label = {"mitigation": told, "model": frame["model"], "judge": judge}
     # Where other arms were taken out, those that are left keep their names.
     frame["arm"] = frame["arm_label"] if "arm_label" in frame else label[by]
@@ -83,11 +86,6 @@ def labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
         rest = rest[:1]
     frame["group"] = rest[0] if len(rest) == 1 else rest[0] + " · " + rest[1]
     return frame
-
-
-def rubric_of(runs: pd.DataFrame) -> "pd.Series[str]":
-    """The judge prompt of each run: its id, and the beginning of its hash."""
-    return runs["judge_prompt"].map(str) + "@" + runs["judge_prompt_sha256"].map(str).str[:6]
 
 
 def _one_run_each(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

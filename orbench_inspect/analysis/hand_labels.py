@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from orbench_inspect.analysis.arms import rubric_of
 from orbench_inspect.analysis.drawing import (
     prompt_and_response,
     read_sample,
@@ -17,6 +16,7 @@ from orbench_inspect.analysis.wording import judged_by
 from orbench_inspect.scoring.labels import Partial, counted, label_of
 from orbench_inspect.spreadsheets import is_cut_off, same_cell
 from orbench_inspect.tables import read_table
+from orbench_inspect.text_files import edition
 
 _NEEDED = ("prompt", "response", "label", "drawn_by")
 
@@ -80,11 +80,12 @@ def _joined(
     joined["drawn_verdict"] = joined["stratum"].str.split().str[1]
     per_run = joined.groupby(["run", "stratum"])["uuid"].transform("size")
     joined["weight"] = joined["stratum"].map(sizes) / per_run
-    rubrics = dict(zip(runs.runs["run"], rubric_of(runs.runs), strict=True))
+    told = runs.runs.set_index("run")
+    rubrics = told.apply(lambda r: edition(r["judge_prompt"], r["judge_prompt_sha256"]), axis=1)
     return joined.assign(
         id=joined["uuid"],
         side=joined["wanted"],
-        judge=joined["run"].map(runs.runs.set_index("run")["judge"]),
+        judge=joined["run"].map(told["judge"]),
         rubric=joined["run"].map(rubrics),
         judged=joined["deployed"].map({1.0: True, 0.0: False}),
         matcher=joined["matcher"].map({"refused": True, "answered": False}),

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
-from orbench_inspect.analysis.runs import newest, score_names
+from orbench_inspect.analysis.logs import bound_judge, each_log, newest, score_names
 from orbench_inspect.scoring.agreement import Stratum, agree
 from orbench_inspect.scoring.words import REFUSALS, SCORED
+from orbench_inspect.text_files import edition
 
 PERSON = "second person"
 """The rater of the second human label; its reference is the first, not the label used."""
@@ -18,19 +19,21 @@ LEVELS: tuple[tuple[str, ...], ...] = ((), ("side",), ("model",), ("model", "sid
 """What responses are grouped by: none, each side, each model, each model and side."""
 
 
-def read_validations(*sources: str) -> pd.DataFrame:
+def read_validations(sources: Sequence[str], notes: list[str]) -> pd.DataFrame:
     """Read logs of `judge_validation`.
 
     Args:
-        *sources: Directories and log files.
+        sources: Directories and log files.
+        notes: What a reader must know of the logs is added here.
 
     Returns:
         One row a response and judge: `judge`, `rubric`, `model`, `side`, `human`, `first`,
         `second` (true for refused), `outcome`, `judged` (true, false or None), `matcher`,
         `tokens`, `cost`. No row if there is no such log.
     """
-    logs = newest(list(_logs(sources)), [])
-    frame = pd.DataFrame([row for log in logs for row in _rows(log)])
+    every = each_log(sources, notes)
+    logs = [log for log in every if "orbench_validation" in (log.eval.metadata or {})]
+    frame = pd.DataFrame([row for log in newest(logs, notes) for row in _rows(log)])
     # Validated again, or in several epochs, a response counts once, as last judged.
     return frame if frame.empty else frame.drop_duplicates(["judge", "rubric", "id"], keep="last")
 
@@ -65,7 +68,7 @@ def _raters(group: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield {
             "rater": judge,
             "rubric": rubric,
-            **_agreement(rows, "human", "judged", f"{judge} {rubric}"),
+            **_agreement(rows, "human", "judged", f"{judge} {rubric}".strip()),
             "tokens": rows["tokens"].sum() / verdicts if verdicts else None,
             "cost": costs.sum() / verdicts if verdicts and len(costs) else None,
         }
@@ -104,15 +107,6 @@ def _pairs(rows: pd.DataFrame, reference: str, rater: str) -> list[tuple[bool, b
     return [(bool(a), bool(b)) for a, b in zip(rows[reference], rows[rater], strict=True)]
 
 
-def _logs(sources: Sequence[str]) -> Iterator[EvalLog]:
-    for source in sources:
-        single = source.endswith((".eval", ".json"))
-        for file in [source] if single else [info.name for info in list_eval_logs(source)]:
-            log = read_eval_log(file, header_only=True)
-            if "orbench_validation" in (log.eval.metadata or {}):
-                yield log
-
-
 def _rows(log: EvalLog) -> Iterator[dict[str, Any]]:
     ours = (log.eval.metadata or {})["orbench_validation"]
     summaries = read_eval_log_sample_summaries(log.location)
@@ -128,20 +122,18 @@ def _rows(log: EvalLog) -> Iterator[dict[str, Any]]:
                 "first": meta.get("first_refused"),
                 "second": meta.get("second_refused"),
                 "matcher": _matched(scores.get("matcher")),
-                **judged_by(scores.get(name), log, ours["judge_prompt_sha256"]),
+                **_judged(scores.get(name), log, ours["judge_prompt_sha256"]),
             }
 
 
-def judged_by(score: Score | None, log: EvalLog, prompt_sha256: str | None) -> dict[str, Any]:
+def _judged(score: Score | None, log: EvalLog, prompt_sha256: str | None) -> dict[str, Any]:
     """What a judge said in a score, and what it cost."""
     meta = (score.metadata or {}) if score is not None else {}
     outcome = score.answer if score is not None else None
-    bound = (log.eval.model_roles or {}).get("grader")
-    first = bound[0] if isinstance(bound, list) else bound
-    sha = str(meta.get("judge_prompt_sha256") or prompt_sha256 or "")
+    sha = meta.get("judge_prompt_sha256") or prompt_sha256
     return {
-        "judge": str(meta.get("judge") or (first.model if first else "unknown")),
-        "rubric": f"{meta.get('judge_prompt') or 'unknown'}@{sha[:6]}",
+        "judge": str(meta.get("judge") or bound_judge(log) or "unknown"),
+        "rubric": edition(meta.get("judge_prompt") or "unknown", sha),
         "outcome": outcome or "model_error",
         "judged": outcome in REFUSALS if outcome in SCORED else None,
         "route": str(meta.get("route", "")),

@@ -4,7 +4,6 @@ Read from Inspect's headers and sample summaries, never from whole samples, so t
 log costs seconds. What is wrong with the logs is told in notes, not guessed at.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -14,17 +13,21 @@ import pandas as pd
 from inspect_ai.log import (
     EvalLog,
     EvalSampleSummary,
-    list_eval_logs,
-    read_eval_log,
     read_eval_log_sample_summaries,
 )
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
 from orbench_inspect.analysis.large_reads import collection_paused
+from orbench_inspect.analysis.logs import (
+    bound_judge,
+    each_log,
+    file_name,
+    newest,
+    score_names,
+)
 from orbench_inspect.analysis.shards import merge_shards
 from orbench_inspect.scoring.left_open import judge_said
-from orbench_inspect.scoring.panel import panel_name
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def read_runs(*sources: str) -> Runs:
     notes: list[str] = []
     run_rows: list[dict[str, Any]] = []
     sample_rows: list[dict[str, Any]] = []
-    for log in newest(list(_headers(sources, notes)), notes):
+    for log in newest(list(_ours(sources, notes)), notes):
         _note_state(log, notes)
         with collection_paused():
             summaries = read_eval_log_sample_summaries(log.location)
@@ -88,62 +91,28 @@ def _scores(
         told = {"score": name, **_run(log, summaries, name, notes)}
         by = (told["judge"], told["judge_prompt_sha256"])
         if by in found:
-            notes.append(f"{_name(log)}: score {name} takes the place of {found[by]['score']}")
+            notes.append(f"{file_name(log)}: score {name} takes the place of {found[by]['score']}")
         found[by] = told
     return list(found.values())
 
 
-def _headers(sources: Sequence[str], notes: list[str]) -> Iterator[EvalLog]:
+def _ours(sources: Sequence[str], notes: list[str]) -> Iterator[EvalLog]:
     foreign = 0
-    seen: set[str] = set()
-    for source in sources:
-        single = source.endswith((".eval", ".json"))
-        files = [source] if single else [info.name for info in list_eval_logs(source)]
-        for file in files:
-            try:
-                log = read_eval_log(file, header_only=True)
-                if log.location in seen:
-                    continue
-                seen.add(log.location)
-            except Exception as ex:
-                notes.append(f"{file}: cannot be read ({type(ex).__name__}: {ex})")
-                continue
-            if "orbench" in (log.eval.metadata or {}):
-                yield log
-            else:
-                foreign += 1
+    for log in each_log(sources, notes):
+        if "orbench" in (log.eval.metadata or {}):
+            yield log
+        else:
+            foreign += 1
     if foreign:
         notes.append(f"{foreign} logs of other tasks left out")
-
-
-def newest(logs: list[EvalLog], notes: list[str]) -> list[EvalLog]:
-    """Of several logs of one task the newest: an attempt that was killed leaves its log behind."""
-    latest: dict[str, EvalLog] = {}
-    for log in sorted(logs, key=lambda log: (log.eval.created, log.location)):
-        latest[log.eval.task_id] = log
-    if len(latest) < len(logs):
-        notes.append(f"{len(logs) - len(latest)} logs superseded by a later attempt at their task")
-    return list(latest.values())
 
 
 def _note_state(log: EvalLog, notes: list[str]) -> None:
     if log.status != "success":
         why = f": {log.error.message.splitlines()[0]}" if log.error and log.error.message else ""
-        notes.append(f"{_name(log)}: status {log.status}{why}")
+        notes.append(f"{file_name(log)}: status {log.status}{why}")
     if log.invalidated:
-        notes.append(f"{_name(log)}: marked invalid")
-
-
-def _name(log: EvalLog) -> str:
-    return log.location.rpartition("/")[2]
-
-
-def score_names(summaries: Sequence[EvalSampleSummary]) -> list[str]:
-    """`refusal`, and `refusal1` and so on where a log was judged again, oldest first."""
-    names = {name for s in summaries for name in s.scores or {}}
-    ours = [name for name in names if re.fullmatch(r"refusal\d*", name)]
-    # A log without any score holds samples all the same: they are unscored.
-    return sorted(ours, key=lambda name: int(name[len("refusal") :] or 0)) or ["refusal"]
+        notes.append(f"{file_name(log)}: marked invalid")
 
 
 def _run(
@@ -158,17 +127,19 @@ def _run(
     }
     if seconds := [str(meta["second_judge"]) for meta in told if meta.get("second_judge")]:
         names = ", ".join(sorted(set(seconds)))
-        notes.append(f"{_name(log)}: {len(seconds)} of {len(summaries)} judged by {names} instead")
+        notes.append(
+            f"{file_name(log)}: {len(seconds)} of {len(summaries)} judged by {names} instead"
+        )
     if len(judges) > 1:
         names = ", ".join(sorted(judge for judge, *_ in judges))
-        notes.append(f"{_name(log)}: score {score} is of several judges ({names})")
-    judge, prompt, rubric = min(judges, key=str) if judges else _bound_judge(log, ours)
+        notes.append(f"{file_name(log)}: score {score} is of several judges ({names})")
+    judge, prompt, rubric = min(judges, key=str) if judges else _unasked_judge(log, ours)
     planned = (log.eval.dataset.samples or 0) * (log.eval.config.epochs or 1)
     limit = log.eval.config.limit
     if isinstance(limit, int):
         planned = min(planned, limit * (log.eval.config.epochs or 1))
     if len(summaries) < planned:
-        notes.append(f"{_name(log)}: {len(summaries)} of {planned} samples")
+        notes.append(f"{file_name(log)}: {len(summaries)} of {planned} samples")
     asked = {s.metadata.get("composed_sha256") for s in summaries} - {None}
     if asked - {ours.get("composed_sha256")}:
         raise ValueError(
@@ -181,10 +152,12 @@ def _run(
     system = record.get("system")
     state = system.get("state") if isinstance(system, dict) else None
     if state == "not_observed":
-        notes.append(f"{_name(log)}: system text was not observed to reach {log.eval.model}")
+        notes.append(f"{file_name(log)}: system text was not observed to reach {log.eval.model}")
     if roles := record.get("construction_roles"):
         listed = ", ".join(map(str, roles)) if isinstance(roles, list) else roles
-        notes.append(f"{_name(log)}: {log.eval.model} helped to construct its prompts ({listed})")
+        notes.append(
+            f"{file_name(log)}: {log.eval.model} helped to construct its prompts ({listed})"
+        )
     return {
         "file": log.location,
         "created": log.eval.created,
@@ -226,13 +199,11 @@ def _scorer(told: Sequence[dict[str, Any]], ours: dict[str, Any]) -> str:
     return "judge" if any(meta.get("judge_prompt_sha256") for meta in judged) else "matcher"
 
 
-def _bound_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None, str | None]:
+def _unasked_judge(log: EvalLog, ours: dict[str, Any]) -> tuple[str, str | None, str | None]:
     """The judge of a run in which nothing came to be judged."""
-    bound = (log.eval.model_roles or {}).get("grader")
-    if ours["scorer"] == "matcher" or bound is None:
+    judge = None if ours["scorer"] == "matcher" else bound_judge(log)
+    if judge is None:
         return str(ours["matcher"]), None, None
-    names = [model.model for model in (bound if isinstance(bound, list) else [bound])]
-    judge = names[0] if len(names) == 1 else panel_name(names)
     return judge, ours["judge_prompt_sha256"], ours["judge_prompt"]
 
 

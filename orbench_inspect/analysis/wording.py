@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from orbench_inspect.text_files import edition
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 # Full-width signs, tab and line ends too: some spreadsheets start a formula at them.
@@ -34,9 +36,7 @@ def sets_in_order(rates: pd.DataFrame) -> list[str]:
 
 def judged_by(run: Any) -> str:
     """The judge of a run, its rubric and the beginning of the rubric's hash."""
-    if not isinstance(run["judge_prompt_sha256"], str):
-        return str(run["judge"])
-    return f"{run['judge']} {run['judge_prompt']}@{run['judge_prompt_sha256'][:6]}"
+    return f"{run['judge']} {edition(run['judge_prompt'], run['judge_prompt_sha256'])}".strip()
 
 
 def plain(value: object) -> str:

@@ -12,13 +12,11 @@ import anyio
 from inspect_ai.log import (
     EvalLog,
     EvalSampleSummary,
-    list_eval_logs,
-    read_eval_log,
     read_eval_log_sample_summaries,
 )
 from inspect_ai.scorer import Score
 
-from orbench_inspect.analysis.runs import newest, score_names
+from orbench_inspect.analysis.logs import each_log, newest, score_names
 from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.scoring.left_open import TIED, judge_said, left_open
@@ -32,7 +30,7 @@ from orbench_inspect.studies.judge_again import (
     next_name,
     remove_stale,
 )
-from orbench_inspect.text_files import TextFile
+from orbench_inspect.text_files import TextFile, edition
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class _Judge:
     prompt: TextFile
 
     def __str__(self) -> str:
-        return f"{self.name} {self.prompt.id}@{self.prompt.sha256[:6]}"
+        return f"{self.name} {edition(self.prompt.id, self.prompt.sha256)}"
 
 
 def regrade(
@@ -81,8 +79,8 @@ def regrade(
             cannot grade a plain example.
     """
     prompt = load_judge_prompt(judge_prompt)
-    unread: list[Regraded] = []
-    logs = newest([log for log in _headers(sources, unread) if _is_ours(log)], [])
+    unread: list[str] = []
+    logs = newest([log for log in each_log(sources, unread) if _is_ours(log)], [])
     if not logs and not unread:
         raise ValueError(f"no run of orbench_inspect in {', '.join(sources)}")
     judges = judges_of(grader)
@@ -90,7 +88,7 @@ def regrade(
         found = anyio.run(try_judge, one, prompt)
         if found.outcome not in VERDICTS:
             raise ValueError(f"{no_judge(found)}\nNothing was judged. Check --grader")
-    yield from unread
+    yield from (Regraded(line, False) for line in unread)
     judge = _Judge(grader, judge_name(judges), judge_prompt, prompt)
     for log in logs:
         yield _regrade(log, judge, missing)
@@ -160,7 +158,7 @@ def _latest_of(samples: Sequence[EvalSampleSummary], judge: _Judge) -> str | Non
 def _no_score(samples: Sequence[EvalSampleSummary], judge: _Judge) -> str:
     told = [meta for s in samples for n in score_names(samples) if "judge" in (meta := _meta(s, n))]
     names = {
-        f"{m['judge']} {m.get('judge_prompt')}@{str(m.get('judge_prompt_sha256'))[:6]}"
+        f"{m['judge']} {edition(m.get('judge_prompt'), m.get('judge_prompt_sha256'))}".strip()
         for m in told
     }
     return (
@@ -181,17 +179,6 @@ def _meta(sample: EvalSampleSummary, name: str) -> dict[str, Any]:
 
 def _key(sample: EvalSampleSummary) -> tuple[object, int]:
     return sample.id, sample.epoch
-
-
-def _headers(sources: Sequence[str], unread: list[Regraded]) -> Iterator[EvalLog]:
-    for source in sources:
-        single = source.endswith((".eval", ".json"))
-        for file in [source] if single else [info.name for info in list_eval_logs(source)]:
-            try:
-                yield read_eval_log(file, header_only=True)
-            except Exception as ex:  # whatever is in a file that is no log
-                line = f"{file}: cannot be read ({type(ex).__name__}: {ex})"
-                unread.append(Regraded(line, False))
 
 
 def _is_ours(log: EvalLog) -> bool:
