@@ -6,7 +6,6 @@ error for a number of labels; joining the labels weights them back.
 """
 
 import csv
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import sqrt
@@ -15,10 +14,11 @@ from random import Random
 from typing import Any
 
 import pandas as pd
-from inspect_ai.log import EvalSample, read_eval_log_sample
+from inspect_ai.log import EvalSample
 
 from orbench_inspect.analysis.arms import labelled
 from orbench_inspect.analysis.runs import Runs
+from orbench_inspect.analysis.texts import read_samples
 from orbench_inspect.analysis.wording import judged_by
 from orbench_inspect.scoring.response import read_response
 from orbench_inspect.spreadsheets import safe_cell
@@ -121,36 +121,37 @@ def write_sheets(drawn: Drawn, file: Path, second: Path | None = None) -> None:
     for path in filter(None, (file, second)):
         if path.exists():
             raise ValueError(f"{path}: is there already, and may hold labels; name another file")
-    shown = [_shown(row, len(drawn.rows)) for _, row in drawn.rows.iterrows()]
+    texts = shown_texts(drawn.rows)
+    shown = [_cells(row, texts[row["uuid"]], len(drawn.rows)) for _, row in drawn.rows.iterrows()]
     _write(file, shown)
     if second is not None:
         _write(second, Random(str(second)).sample(shown, len(shown)))
 
 
-def prompt_and_response(sample: EvalSample) -> tuple[str, str]:
-    """The texts a person is shown."""
+def shown_texts(samples: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Prompt and response of samples by uuid, as a person is shown them.
+
+    Args:
+        samples: Rows with `file`, `id`, `epoch` and `uuid`.
+    """
+    texts: dict[str, tuple[str, str]] = {}
+    for file, mine in samples.groupby("file"):
+        read = read_samples(str(file), zip(mine["id"], mine["epoch"], strict=True))
+        texts |= dict(zip(mine["uuid"], map(_prompt_and_response, read), strict=True))
+    return texts
+
+
+def _prompt_and_response(sample: EvalSample) -> tuple[str, str]:
     asked = sample.input
     prompt = asked if isinstance(asked, str) else next(m.text for m in asked if m.role == "user")
     return safe_cell(prompt), safe_cell(read_response(sample.output).text)
 
 
-def read_sample(row: "Mapping[str, Any] | pd.Series[Any]") -> EvalSample:
-    """The whole sample of a row, without its events."""
-    return read_eval_log_sample(
-        row["file"],
-        row["id"],
-        row["epoch"],
-        resolve_attachments="core",
-        exclude_fields={"events", "store"},
-    )
-
-
-def _shown(row: "pd.Series[Any]", number: int) -> dict[str, str]:
-    prompt, response = prompt_and_response(read_sample(row))
+def _cells(row: "pd.Series[Any]", texts: tuple[str, str], number: int) -> dict[str, str]:
     return {
         "row": row["uuid"],
-        "prompt": prompt,
-        "response": response,
+        "prompt": texts[0],
+        "response": texts[1],
         "label": "",
         "comment": "",
         "drawn_by": row["drawn_by"],

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from orbench_inspect.analysis.drawing import (
-    prompt_and_response,
-    read_sample,
-    with_stratum,
-)
+from orbench_inspect.analysis.drawing import shown_texts, with_stratum
 from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.analysis.wording import judged_by
 from orbench_inspect.scoring.labels import Partial, counted, label_of
@@ -48,16 +44,19 @@ def join_labels(files: Sequence[str], runs: Runs, partial: Partial = "refused") 
         ValueError: If a row is not of these logs, its texts were edited, its label is none we
             know, or the judge whose verdicts it was drawn by has no scores in them.
     """
-    sheets = [_read(Path(file), partial) for file in files]
     if len({Path(file).absolute() for file in files}) < len(files):
         raise ValueError("a sheet of labels is named twice")
+    notes: list[str] = []
+    sheets = [_read(Path(file), partial, notes) for file in files]
     named = with_stratum(runs)
     judges = {row["run"]: judged_by(row) for _, row in runs.runs.iterrows()}
     named["judge_and_rubric"] = named["run"].map(judges)
     labels: dict[str, _Label] = {}
     second: dict[str, bool] = {}
+    looked_up = []
     for sheet in sheets:
-        _refuse_edited(sheet, _drawn(sheet, named))
+        looked_up.append(_drawn(sheet, named))
+        _refuse_edited(sheet, looked_up[-1])
         for row, label in sheet.items():
             if row in second:
                 raise ValueError(f"{label.where}: row {row} has two labels already")
@@ -65,13 +64,17 @@ def join_labels(files: Sequence[str], runs: Runs, partial: Partial = "refused") 
                 second[row] = label.human
             else:
                 labels[row] = label
-    return HandLabels(_joined(labels, second, named, runs), _blank(files))
+    drawn = pd.concat(looked_up).drop_duplicates("uuid")
+    return HandLabels(_joined(labels, second, drawn, named, runs), notes)
 
 
 def _joined(
-    labels: Mapping[str, "_Label"], second: Mapping[str, bool], named: pd.DataFrame, runs: Runs
+    labels: Mapping[str, "_Label"],
+    second: Mapping[str, bool],
+    drawn: pd.DataFrame,
+    named: pd.DataFrame,
+    runs: Runs,
 ) -> pd.DataFrame:
-    drawn = _drawn(labels, named)
     sizes = named.groupby("stratum").size()
     joined = named.merge(drawn[["uuid", "stratum", "drawn_by"]], on="uuid", suffixes=("_own", ""))
     joined["human"] = joined["uuid"].map({row: label.human for row, label in labels.items()})
@@ -103,9 +106,10 @@ class _Label:
     where: str
 
 
-def _read(path: Path, partial: Partial) -> dict[str, _Label]:
-    """The labels of one sheet, by row."""
+def _read(path: Path, partial: Partial, notes: list[str]) -> dict[str, _Label]:
+    """The labels of one sheet, by row; rows without one are told where there are some."""
     labels: dict[str, _Label] = {}
+    filled = drawn = 0
     for place, cells in read_table(path, "row", spreadsheet=True):
         where = f"{path}, {place}"
         missing = [name for name in _NEEDED if name not in cells]
@@ -113,7 +117,10 @@ def _read(path: Path, partial: Partial) -> dict[str, _Label]:
             raise ValueError(
                 f"{path}: no column '{missing[0]}'; label the sheet that `orbench draw` wrote"
             )
-        label = counted(label_of(cells["label"], where), partial)
+        drawn = max(drawn, int(str(cells.get("drawn") or 0)))
+        given = label_of(cells["label"], where)
+        filled += given is not None
+        label = counted(given, partial)
         row = str(cells["row"])
         if label is None:
             continue
@@ -123,22 +130,12 @@ def _read(path: Path, partial: Partial) -> dict[str, _Label]:
         labels[row] = _Label(label, prompt, response, by, where)
     if not labels:
         raise ValueError(f"{path}: no row has a label yet")
+    if filled < drawn:
+        notes.append(
+            f"{path}: {filled} of {drawn} drawn responses have a label; the others are taken "
+            "to be like these, which is false if they were left out for what they say"
+        )
     return labels
-
-
-def _blank(files: Sequence[str]) -> list[str]:
-    """How many of the rows that were drawn have a label, where not all have."""
-    notes = []
-    for file in files:
-        table = read_table(Path(file), "row", spreadsheet=True)
-        filled = sum(bool(str(cells["label"] or "").strip()) for _, cells in table)
-        number = max((int(str(cells.get("drawn") or 0)) for _, cells in table), default=0)
-        if filled < number:
-            notes.append(
-                f"{file}: {filled} of {number} drawn responses have a label; the others are taken "
-                "to be like these, which is false if they were left out for what they say"
-            )
-    return notes
 
 
 def _drawn(labels: Mapping[str, _Label], named: pd.DataFrame) -> pd.DataFrame:
@@ -162,9 +159,8 @@ def _drawn(labels: Mapping[str, _Label], named: pd.DataFrame) -> pd.DataFrame:
 
 
 def _refuse_edited(labels: Mapping[str, _Label], drawn: pd.DataFrame) -> None:
-    for _, sample in drawn.iterrows():
-        label = labels[sample["uuid"]]
-        prompt, response = prompt_and_response(read_sample(sample))
+    for row, (prompt, response) in shown_texts(drawn).items():
+        label = labels[row]
         for name, text, cell in (
             ("prompt", prompt, label.prompt),
             ("response", response, label.response),

@@ -35,10 +35,23 @@ def read_texts(file: str, samples: Iterable[tuple[str, int]]) -> Iterator[Texts]
     Raises:
         ValueError: If the log has no such sample.
     """
+    return map(_texts, read_samples(file, samples))
+
+
+def read_samples(file: str, samples: Iterable[tuple[str, int]]) -> Iterator[EvalSample]:
+    """Read some of a log's samples, without their events, in the order asked for.
+
+    Args:
+        file: Location of the log.
+        samples: Ids and epochs.
+
+    Raises:
+        ValueError: If the log has no such sample.
+    """
     asked = list(samples)
     if file.endswith(".json"):  # has no directory: it is read as a whole in any case
         every = {(str(s.id), s.epoch): s for s in read_eval_log(file).samples or []}
-        yield from (_texts(every[key]) for key in asked)
+        yield from (every[key] for key in asked)
         return
     for start in range(0, len(asked), _CHUNK):
         chunk = asked[start : start + _CHUNK]
@@ -47,7 +60,7 @@ def read_texts(file: str, samples: Iterable[tuple[str, int]]) -> Iterator[Texts]
                 found = read_eval_log_samples_by_id(file, chunk, exclude_fields=_UNREAD)
         except (IndexError, KeyError) as ex:
             raise ValueError(f"{file}: a sample of its summaries is missing ({ex})") from ex
-        yield from map(_texts, found)
+        yield from found
 
 
 def _texts(sample: EvalSample) -> Texts:

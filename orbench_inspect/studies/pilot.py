@@ -101,7 +101,9 @@ def read_pilot(source: str) -> Pilot:
     runs = read_runs(source)
     notes = [f"pilot: {note}" for note in runs.notes]
     observed: dict[Cell, Observed] = {}
-    for _, run in runs.runs.drop_duplicates("file", keep="last").iterrows():
+    # A run may have several logs, its shards, and a log several runs, one for each judge.
+    files = runs.samples[["run", "file"]].drop_duplicates("file", keep="last")
+    for _, run in files.merge(runs.runs.drop(columns="file"), on="run").iterrows():
         cell = (str(run["model"]), str(run["composed_sha256"]), str(run["prompt_set"]))
         # Who scored as it ran: what judged the log later left no calls in it.
         header = read_eval_log(run["file"], header_only=True)
