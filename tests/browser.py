@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,10 @@ _FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-quic"),
     "--remote-debugging-port=0",
 )
+
+
+class Moved(Exception):
+    """The page was left for another one before it answered."""
 
 
 class Page:
@@ -64,6 +68,8 @@ class Page:
         self._waiting[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": params})
         answer = await asyncio.wait_for(self._waiting[number], 60)
+        if answer.get("error", {}).get("message") == "Inspected target navigated or closed":
+            raise Moved(method)
         assert "error" not in answer, answer
         result: dict[str, Any] = answer["result"]
         return result
@@ -77,11 +83,12 @@ class Page:
         return done["result"].get("value")
 
     async def until(self, script: str, seconds: float = 30) -> None:
-        """Wait until an expression is true; one that throws is not true yet."""
+        """Wait until an expression is true; one that throws, or on a page left, is not yet."""
         tried = f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"
         for _ in range(int(seconds * 20)):
-            if await self.run(tried):
-                return
+            with suppress(Moved):
+                if await self.run(tried):
+                    return
             await asyncio.sleep(0.05)
         raise AssertionError(f"not within {seconds} s: {script}")
 
