@@ -5,7 +5,8 @@ import re
 LONGEST = 30_000
 """Characters kept of a text; a spreadsheet's cell holds 32,767."""
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Full-width signs, tab and line ends too: some spreadsheets start a formula at them.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -17,7 +18,12 @@ def safe_cell(text: str) -> str:
     plain = _CONTROL.sub("�", text)
     if len(plain) > LONGEST:
         plain = f"{plain[:LONGEST]} […{len(plain) - LONGEST:,} characters more in the log]"
-    return f"'{plain}" if plain.lstrip(" \n").startswith(_FORMULA) else plain
+    return no_formula(plain)
+
+
+def no_formula(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would take for a formula."""
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
 
 
 def same_cell(one: str, other: str) -> bool:

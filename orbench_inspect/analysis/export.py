@@ -11,7 +11,7 @@ import pandas as pd
 
 from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.analysis.texts import read_texts
-from orbench_inspect.analysis.wording import no_formula
+from orbench_inspect.spreadsheets import no_formula
 
 Format = Literal["csv", "jsonl", "parquet"]
 Row = dict[str, Any]

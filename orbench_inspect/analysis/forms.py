@@ -11,12 +11,12 @@ from orbench_inspect.analysis.comparison import Comparison
 from orbench_inspect.analysis.wording import (
     interval,
     judged_by,
-    no_formula,
     percent,
     plain,
     sets_in_order,
     signed,
 )
+from orbench_inspect.spreadsheets import no_formula
 
 
 def as_json(comparison: Comparison) -> str:
@@ -49,12 +49,15 @@ def as_sheet(frame: pd.DataFrame) -> str:
 
 def as_markdown(comparison: Comparison) -> str:
     """The main table in Markdown."""
+    return markdown(*_main_table(comparison))
 
-    def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    header, rows = _main_table(comparison)
-    return "\n".join([line(header), line("---" for _ in header), *map(line, rows)])
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
+    )
 
 
 def as_latex(comparison: Comparison) -> str:

@@ -7,9 +7,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orbench_inspect.analysis.forms import as_sheet, markdown
 from orbench_inspect.analysis.wording import plain
 from orbench_inspect.scoring.agreement import MEASURES
-from orbench_inspect.spreadsheets import safe_cell
 
 
 def as_tables(table: pd.DataFrame) -> RenderableType:
@@ -28,16 +28,11 @@ def as_form(table: pd.DataFrame, form: str) -> str:
     if form == "json":
         return json.dumps(json.loads(table.to_json(orient="records")), indent=2, ensure_ascii=False)
     if form == "csv":
-        safe = table.copy()
-        for column in safe.select_dtypes(exclude="number"):
-            safe[column] = safe[column].map(lambda v: safe_cell(v) if isinstance(v, str) else v)
-        return str(safe.to_csv(index=False))
+        return as_sheet(table)
     told = [_told(row) for _, row in table.iterrows()] if "rubric" in table else None
     shown = table if told is None else pd.DataFrame(told)
-    rows = [[*shown.columns], ["---"] * len(shown.columns), *shown.astype(object).values.tolist()]
-    return "\n".join(
-        "| " + " | ".join(plain(_cell(c)).replace("|", "\\|") for c in row) + " |" for row in rows
-    )
+    rows = [[plain(_cell(c)) for c in row] for row in shown.astype(object).values.tolist()]
+    return markdown([str(name) for name in shown], rows)
 
 
 def _told(row: "pd.Series[float]") -> dict[str, object]:

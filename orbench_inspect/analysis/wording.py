@@ -10,9 +10,6 @@ from orbench_inspect.text_files import edition
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
-# Full-width signs, tab and line ends too: some spreadsheets start a formula at them.
-_FORMULA = "=+-@\t\r\n＝＋－＠"
-
 
 def percent(value: float) -> str:
     """A proportion in percent."""
@@ -42,8 +39,3 @@ def judged_by(run: Any) -> str:
 def plain(value: object) -> str:
     """Names come from logs: nothing in them may steer a terminal."""
     return _CONTROL.sub("�", str(value))
-
-
-def no_formula(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would take for a formula."""
-    return f"'{text}" if text[:1] in _FORMULA and text else text
