@@ -1,10 +1,8 @@
 """Arms against a baseline, on both sides at once: rates, paired differences, answers."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from orbench_inspect.analysis.answers import answer_questions
@@ -13,19 +11,11 @@ from orbench_inspect.analysis.balance import balance
 from orbench_inspect.analysis.calibration import Calibrate, from_audit
 from orbench_inspect.analysis.categories import categories
 from orbench_inspect.analysis.corrected import Corrections
-from orbench_inspect.analysis.paired import (
-    compare_values,
-    minimum_detectable,
-    power_not_worse,
-)
+from orbench_inspect.analysis.differences import difference
 from orbench_inspect.analysis.rates import (
     READINGS,
-    by_prompt,
+    arm_rate,
     category_sizes,
-    limits,
-    macro,
-    pooled,
-    prompt_weights,
 )
 from orbench_inspect.analysis.runs import Runs
 
@@ -144,7 +134,7 @@ def compare(
                 {
                     **shared,
                     "noise_floor": floor,
-                    **_difference(samples, asked[chosen], r, sizes, margin),
+                    **difference(samples, asked[chosen], r, sizes, margin),
                     **corrections.difference(
                         (ids[row["arm"]], ids[chosen]),
                         (samples, asked[chosen]),
@@ -191,85 +181,6 @@ def _corrections(
 
 def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:
     return runs.samples[runs.samples["run"] == row["run"]]
-
-
-def arm_rate(
-    samples: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None
-) -> dict[str, Any]:
-    """A row of rates: rate, interval, counts and bounds of one run.
-
-    Args:
-        samples: Samples of the run.
-        reading: `deployed` or `model_only`.
-        sizes: From `category_sizes`.
-    """
-    prompts = by_prompt(samples, reading)
-    equal = macro(prompts)
-    bounds = limits(samples, reading)
-    weights = prompt_weights(bounds["category"], sizes)
-    return {
-        "reading": reading,
-        **pooled(prompts, sizes),
-        "macro": equal["rate"],
-        "macro_lower": equal["lower"],
-        "macro_upper": equal["upper"],
-        "samples": len(samples),
-        "unscored": int(samples["unscored"].sum()),
-        "provider_refusals": int((samples["outcome"] == "provider_refusal").sum()),
-        "lower_bound": float(np.average(bounds["low"], weights=weights)) if len(bounds) else 0.0,
-        "upper_bound": float(np.average(bounds["high"], weights=weights)) if len(bounds) else 1.0,
-    }
-
-
-def _difference(
-    arm: pd.DataFrame,
-    baseline: pd.DataFrame,
-    reading: str,
-    sizes: Mapping[str, float] | None,
-    margin: float,
-) -> dict[str, Any]:
-    joined = (
-        by_prompt(arm, reading)
-        .add_suffix("_arm")
-        .join(by_prompt(baseline, reading).add_suffix("_base"), how="outer")
-    )
-    both = joined.dropna(subset=["value_arm", "value_base"])
-    found = compare_values(
-        both["value_arm"].to_numpy(dtype=float),
-        both["value_base"].to_numpy(dtype=float),
-        margin,
-        None if sizes is None else prompt_weights(both["category_arm"], sizes),
-    )
-    low, high = _bounds(arm, baseline, reading, sizes)
-    # Half a pair more, so that no discordant pair among few is not taken for certainty.
-    discordance = (found.discordance * found.effective + 0.5) / (found.effective + 1)
-    return {
-        "reading": reading,
-        **asdict(found),
-        "lost": len(joined) - len(both),
-        "low": low,
-        "high": high,
-        "detectable": minimum_detectable(found.effective, discordance),
-        "power_not_worse": power_not_worse(found.effective, discordance, margin),
-    }
-
-
-def _bounds(
-    arm: pd.DataFrame, baseline: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None
-) -> tuple[float, float]:
-    """The difference if all that is missing had gone against the arm, or for it."""
-    of_arm, of_base = limits(arm, reading), limits(baseline, reading)
-    # Blocked throughout, a prompt is left out of the model-only reading, and not missing.
-    blocked = (set(arm["id"]) - set(of_arm.index)) | (set(baseline["id"]) - set(of_base.index))
-    joined = of_arm.add_suffix("_arm").join(of_base.add_suffix("_base"), how="outer")
-    joined = joined[~joined.index.isin(blocked)]
-    if joined.empty:
-        return -1.0, 1.0
-    category = joined["category_arm"].fillna(joined["category_base"])
-    weights = prompt_weights(category, sizes)
-    low = joined["low_arm"].fillna(0.0) - joined["high_base"].fillna(1.0)
-    high = joined["high_arm"].fillna(1.0) - joined["low_base"].fillna(0.0)
-    return float(np.average(low, weights=weights)), float(np.average(high, weights=weights))
 
 
 def _cost(samples: pd.DataFrame) -> dict[str, Any]:

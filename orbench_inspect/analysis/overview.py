@@ -11,11 +11,10 @@ from orbench_inspect.analysis.calibration import Calibrate
 from orbench_inspect.analysis.comparison import (
     MARGIN,
     Comparison,
-    arm_rate,
     compare,
 )
 from orbench_inspect.analysis.published import CATEGORIES
-from orbench_inspect.analysis.rates import READINGS, by_prompt, category_sizes, wilson
+from orbench_inspect.analysis.rates import READINGS, arm_rate, by_prompt, category_sizes, wilson
 from orbench_inspect.analysis.runs import Runs
 
 

@@ -107,3 +107,31 @@ def category_sizes(row: "pd.Series[Any]") -> Mapping[str, float] | None:
     """Sizes of the categories in a run's set, where equal numbers of each were asked."""
     equal = row["per_category"]
     return row["population"] if equal is not None and not pd.isna(equal) else None
+
+
+def arm_rate(
+    samples: pd.DataFrame, reading: str, sizes: Mapping[str, float] | None
+) -> dict[str, Any]:
+    """A row of rates: rate, interval, counts and bounds of one run.
+
+    Args:
+        samples: Samples of the run.
+        reading: `deployed` or `model_only`.
+        sizes: From `category_sizes`.
+    """
+    prompts = by_prompt(samples, reading)
+    equal = macro(prompts)
+    bounds = limits(samples, reading)
+    weights = prompt_weights(bounds["category"], sizes)
+    return {
+        "reading": reading,
+        **pooled(prompts, sizes),
+        "macro": equal["rate"],
+        "macro_lower": equal["lower"],
+        "macro_upper": equal["upper"],
+        "samples": len(samples),
+        "unscored": int(samples["unscored"].sum()),
+        "provider_refusals": int((samples["outcome"] == "provider_refusal").sum()),
+        "lower_bound": float(np.average(bounds["low"], weights=weights)) if len(bounds) else 0.0,
+        "upper_bound": float(np.average(bounds["high"], weights=weights)) if len(bounds) else 1.0,
+    }
