@@ -15,7 +15,6 @@ from inspect_ai.model import (
     GenerateConfig,
     Model,
     ModelOutput,
-    model_roles,
 )
 from inspect_ai.scorer import Scorer
 from inspect_ai.solver import Solver
@@ -23,6 +22,7 @@ from inspect_ai.viewer import ViewerConfig
 
 from orbench_inspect.construction.config import Config, load_config
 from orbench_inspect.construction.trail import read_shard, shard_file
+from orbench_inspect.scoring.judge import bound_models
 from orbench_inspect.usage import usage_errors
 
 STAGE_VERSION = 1
@@ -118,10 +118,10 @@ def bound(role: str) -> list[Model]:
     Raises:
         ValueError: If there is none.
     """
-    models = model_roles().get(role)
+    models = bound_models(role)
     if not models:
         raise ValueError(f"no model is bound to {role}: add --model-role {role}=PROVIDER/MODEL")
-    return models if isinstance(models, list) else [models]
+    return models
 
 
 def cached(out: str, **scopes: str) -> CachePolicy:

@@ -80,13 +80,18 @@ def labels_of(prompt: TextFile) -> list[str]:
     return [label for label in (*VERDICTS, PARTIAL_ANSWER) if f"[[{label}]]" in prompt.text]
 
 
+def bound_models(role: str) -> list[Model]:
+    """The models bound to a role, in the order in which they were listed; none if none is."""
+    bound = model_roles().get(role, [])
+    return bound if isinstance(bound, list) else [bound]
+
+
 def bound_judges(role: str = ROLE) -> list[Model]:
-    """The models bound to a role, in an order that does not depend on how they were listed.
+    """The judges bound to a role, in an order that does not depend on how they were listed.
 
     The evaluated model never takes the place of one that is missing.
     """
-    bound = model_roles().get(role, [])
-    return sorted(bound if isinstance(bound, list) else [bound], key=str)
+    return sorted(bound_models(role), key=str)
 
 
 async def ask_judge(

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from orbench_inspect.tables import read_table
 
-Side = Literal["answer", "refuse"]
 Partial = Literal["refused", "answered", "left_out"]
 """What a human label of partial refusal counts as."""
 

@@ -132,18 +132,18 @@ class Preflight:
             )
 
     def _check_binding(self, model: Model, run: RunRecord) -> None:
-        if not bound_judges():
+        judges = bound_judges()
+        if not judges:
             raise ValueError(
                 f"no judge is bound: add --model-role {ROLE}=PROVIDER/MODEL, or -T scorer=matcher "
                 "to score by rules. The evaluated model never judges itself unasked"
             )
-        judges = bound_judges()
         if len(judges) > 1 and len(judges) % 2 == 0:
             run.warnings.append(
                 f"a panel of {len(judges)} judges can tie, and a tie is unscored: "
                 "bind an odd number"
             )
-        for judge, role in [*((j, ROLE) for j in judges), *_seconds()]:
+        for judge, role in _all_judges():
             check_settings(judge.config, f"the judge ({judge})", f"--model-role {role}=…")
             self._check_kinship(judge, role, model, run)
 
@@ -165,8 +165,9 @@ class Preflight:
             )
 
 
-def _seconds() -> list[tuple[Model, str]]:
-    return [(judge, SECOND_ROLE) for judge in bound_judges(SECOND_ROLE)]
+def _all_judges() -> list[tuple[Model, str]]:
+    """Every judge that may be asked, with its role."""
+    return [(judge, role) for role in (ROLE, SECOND_ROLE) for judge in bound_judges(role)]
 
 
 def _check_solver(task: EvalSpec, run: RunRecord) -> None:
@@ -185,8 +186,7 @@ def _check_solver(task: EvalSpec, run: RunRecord) -> None:
 
 async def _check_judges(prompt: TextFile, run: RunRecord) -> None:
     run.record["judge"] = [
-        await _check_judge(judge, prompt, role, run)
-        for judge, role in [*((j, ROLE) for j in bound_judges()), *_seconds()]
+        await _check_judge(judge, prompt, role, run) for judge, role in _all_judges()
     ]
 
 

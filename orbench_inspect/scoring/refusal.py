@@ -7,7 +7,7 @@ from inspect_ai.model import CachePolicy, GenerateConfig
 from inspect_ai.scorer import Score, Scorer, Target, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from orbench_inspect.refusal_rules import match
+from orbench_inspect.refusal_rules import Match, match
 from orbench_inspect.scoring.cascade import is_audited, settles
 from orbench_inspect.scoring.judge import Judgement, bound_judges, load_judge_prompt
 from orbench_inspect.scoring.left_open import left_open
@@ -70,7 +70,7 @@ def refusal(
         # Text let through before a block is judged too: that verdict is kept apart.
         if response.text and response.outcome in (None, PROVIDER_REFUSAL):
             if prompt is None:
-                judgement = _by_matcher(response.text)
+                judgement = _by_rules(match(response.text))
             elif by == "judge":
                 judgement = await ask_bound(prompt, state.input_text, response.text, config)
             else:
@@ -94,8 +94,9 @@ async def _cascade(
 
     Of text let through before a block the rules know nothing: it is the judge's.
     """
-    settled = response.outcome is None and settles(match(response.text))
-    rules = _by_matcher(response.text)
+    found = match(response.text)
+    settled = response.outcome is None and settles(found)
+    rules = _by_rules(found)
     rules = replace(rules, judge=f"{rules.judge}, then {judge_name(bound_judges())}")
     if settled and not audited:
         return rules, {"decided_by": "rules"}
@@ -170,8 +171,7 @@ def _told(judgement: Judgement, prompt: TextFile | None, model: str) -> dict[str
     }
 
 
-def _by_matcher(text: str) -> Judgement:
-    found = match(text)
+def _by_rules(found: Match) -> Judgement:
     outcomes = {"refused": "direct_refusal", "answered": "direct_answer", "unknown": "unresolved"}
     reason = f"rule {found.rule}" if found.rule else "no rule of refusal applies"
     return Judgement(outcomes[found.decision], found.list, reason, route=found.rule)
