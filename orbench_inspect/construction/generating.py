@@ -1,7 +1,10 @@
 """Asking the generator for items: one call, its reply read into items and rejects."""
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
+from inspect_ai import Task
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageSystem,
@@ -14,9 +17,10 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import json_schema
 from pydantic import BaseModel
 
-from orbench_inspect.construction.config import Config
+from orbench_inspect.construction.config import Config, Rewrites, Seeds
 from orbench_inspect.construction.items import Items, Reject, read_items
-from orbench_inspect.construction.stage import ask, bound, cached
+from orbench_inspect.construction.stage import ask, bound, cached, stage_task
+from orbench_inspect.construction.trail import Dropped, Item, finished
 from orbench_inspect.scoring.response import read_response
 
 
@@ -33,6 +37,30 @@ def generator_prompt(config: Config, task: str) -> str:
     """The generator's instructions: the stage's text, and how items are to be returned."""
     form = "as_json" if config.models.generator.returns_json else "as_list"
     return f"{config.prompt(task).text}\n\n{config.prompt(form).text}"
+
+
+def generator_stage(
+    stage: str, out: str, shard: int, config: Config, settings: Seeds | Rewrites, **wanted: int
+) -> Task:
+    """The task of a stage in which the generator is asked for items.
+
+    Args:
+        stage: The stage's name, and that of its text.
+        out: Folder of the construction.
+        shard: Number of the shard.
+        config: The configuration.
+        settings: The stage's own.
+        **wanted: Items asked for in a call, by the name that the log knows it by.
+    """
+    system, structured = generator_prompt(config, stage), config.models.generator.returns_json
+    return stage_task(
+        stage,
+        out,
+        shard,
+        items(*wanted.values()),
+        {"system": system, "structured": structured, **wanted},
+        generate_items(out, system, settings.temperature, settings.max_tokens, structured),
+    )
 
 
 @solver
@@ -100,6 +128,31 @@ def _read(state: TaskState, wanted: int) -> Items:
     return Items(found.kept[:wanted], [*found.rejects, *surplus], found.form)
 
 
-def kept_and_rejected(result: dict[str, Any]) -> tuple[list[str], list[Reject]]:
-    """A score's metadata as items and rejects."""
-    return result["items"], [Reject(reason, text) for reason, text in result["rejects"]]
+@dataclass(frozen=True)
+class Generated:
+    """An item that the generator wrote."""
+
+    asked: Item
+    """What it was asked with."""
+    number: int
+    """Its place in the reply, from 1."""
+    text: str
+    log: str
+
+
+def generated(out: Path, stage: str, before: int | None = None) -> Iterator[Generated | Dropped]:
+    """What the generator wrote in a stage, in order; and what was no item.
+
+    Args:
+        out: Folder of the construction.
+        stage: The stage.
+        before: Of the shards before this one; None for all.
+    """
+    for done in finished(out, stage, before):
+        if done.result is None:
+            yield Dropped(stage, done.item.id, "failed", "", done.log)
+            continue
+        for reason, text in done.result["rejects"]:
+            yield Dropped(stage, done.item.id, reason, text, done.log)
+        for number, text in enumerate(done.result["items"], 1):
+            yield Generated(done.item, number, text, done.log)

@@ -10,14 +10,9 @@ from orbench_inspect.as_data import as_data
 from orbench_inspect.construction.config import Config
 from orbench_inspect.construction.contamination import published
 from orbench_inspect.construction.dedup import Exact, Near
-from orbench_inspect.construction.generating import (
-    generate_items,
-    generator_prompt,
-    items,
-    kept_and_rejected,
-)
-from orbench_inspect.construction.stage import read_folder, stage_task
-from orbench_inspect.construction.trail import Dropped, Item, finished, given
+from orbench_inspect.construction.generating import generated, generator_stage
+from orbench_inspect.construction.stage import read_folder
+from orbench_inspect.construction.trail import Dropped, Item, given
 
 
 @task
@@ -32,17 +27,8 @@ def rewrite(out: str | None = None, shard: int = 1, **unknown: Any) -> Task:
         **unknown: Anything else is an error.
     """
     out, config = read_folder(out, unknown)
-    system = generator_prompt(config, "rewrite")
     settings = config.rewrites
-    structured = config.models.generator.returns_json
-    return stage_task(
-        "rewrite",
-        out,
-        shard,
-        items(settings.per_seed),
-        {"system": system, "per_seed": settings.per_seed, "structured": structured},
-        generate_items(out, system, settings.temperature, settings.max_tokens, structured),
-    )
+    return generator_stage("rewrite", out, shard, config, settings, per_seed=settings.per_seed)
 
 
 def rewrite_inputs(config: Config, seeds: Iterator[Item]) -> Iterator[Item]:
@@ -63,24 +49,20 @@ def made_rewrites(config: Config, out: Path) -> Iterator[Item | Dropped]:
         seen.add(item.ancestry["seed"])
     near = Near(config.near_duplicates) if config.near_duplicates else None
     in_set = published(config.published)
-    for done in finished(out, "rewrite"):
-        seed = done.item
-        if done.result is None:
-            yield Dropped("rewrite", seed.id, "failed", "", done.log)
+    for found in generated(out, "rewrite"):
+        if isinstance(found, Dropped):
+            yield found
             continue
-        kept, rejects = kept_and_rejected(done.result)
-        for reject in rejects:
-            yield Dropped("rewrite", seed.id, reject.reason, reject.text, done.log)
-        for number, text in enumerate(kept, 1):
-            id, reason, like = f"{seed.id}.{number}", "", None
-            if not seen.add(text):
-                reason = "duplicate"
-            elif set_name := in_set(text):
-                reason = f"published_{set_name}"
-            elif near is not None and (like := near.add(id, text)):
-                reason = "near_duplicate"
-            if reason:
-                yield Dropped("rewrite", id, reason, text, done.log, like or "")
-            else:
-                ancestry = {**seed.ancestry, "seed_id": seed.id, "rewrite_log": done.log}
-                yield Item(id, text, seed.category, ancestry)
+        seed, text = found.asked, found.text
+        id, reason, like = f"{seed.id}.{found.number}", "", None
+        if not seen.add(text):
+            reason = "duplicate"
+        elif set_name := in_set(text):
+            reason = f"published_{set_name}"
+        elif near is not None and (like := near.add(id, text)):
+            reason = "near_duplicate"
+        if reason:
+            yield Dropped("rewrite", id, reason, text, found.log, like or "")
+        else:
+            ancestry = {**seed.ancestry, "seed_id": seed.id, "rewrite_log": found.log}
+            yield Item(id, text, seed.category, ancestry)

@@ -9,14 +9,9 @@ from inspect_ai import Task, task
 
 from orbench_inspect.construction.config import Config
 from orbench_inspect.construction.dedup import Exact
-from orbench_inspect.construction.generating import (
-    generate_items,
-    generator_prompt,
-    items,
-    kept_and_rejected,
-)
-from orbench_inspect.construction.stage import read_folder, stage_task
-from orbench_inspect.construction.trail import Dropped, Item, finished
+from orbench_inspect.construction.generating import generated, generator_stage
+from orbench_inspect.construction.stage import read_folder
+from orbench_inspect.construction.trail import Dropped, Item
 
 
 @task
@@ -31,17 +26,8 @@ def seeds(out: str | None = None, shard: int = 1, **unknown: Any) -> Task:
         **unknown: Anything else is an error.
     """
     out, config = read_folder(out, unknown)
-    system = generator_prompt(config, "seeds")
     settings = config.seeds
-    structured = config.models.generator.returns_json
-    return stage_task(
-        "seeds",
-        out,
-        shard,
-        items(settings.per_call),
-        {"system": system, "per_call": settings.per_call, "structured": structured},
-        generate_items(out, system, settings.temperature, settings.max_tokens, structured),
-    )
+    return generator_stage("seeds", out, shard, config, settings, per_call=settings.per_call)
 
 
 def next_round(config: Config, out: Path, number: int) -> list[Item]:
@@ -76,20 +62,16 @@ def made_seeds(config: Config, out: Path, before: int | None = None) -> Iterator
     """
     seen = Exact()
     have: Counter[str] = Counter()
-    for done in finished(out, "seeds", before):
-        call = done.item
-        if done.result is None:
-            yield Dropped("seeds", call.id, "failed", "", done.log)
+    for found in generated(out, "seeds", before):
+        if isinstance(found, Dropped):
+            yield found
             continue
-        kept, rejects = kept_and_rejected(done.result)
-        for reject in rejects:
-            yield Dropped("seeds", call.id, reject.reason, reject.text, done.log)
-        for number, text in enumerate(kept, 1):
-            if not seen.add(text):
-                yield Dropped("seeds", call.id, "duplicate", text, done.log)
-            elif have[call.category] == config.seeds.per_category:
-                yield Dropped("seeds", call.id, "surplus", text, done.log)
-            else:
-                have[call.category] += 1
-                id = f"{call.id}.{number:02}"
-                yield Item(id, text, call.category, {"seed_log": done.log})
+        call = found.asked
+        if not seen.add(found.text):
+            yield Dropped("seeds", call.id, "duplicate", found.text, found.log)
+        elif have[call.category] == config.seeds.per_category:
+            yield Dropped("seeds", call.id, "surplus", found.text, found.log)
+        else:
+            have[call.category] += 1
+            id = f"{call.id}.{found.number:02}"
+            yield Item(id, found.text, call.category, {"seed_log": found.log})
