@@ -44,12 +44,13 @@ def task(path: Path, model: str = MODEL, samples: int = 2, **args: Any) -> Captu
     """A captured task that asks a file of prompts."""
     return CapturedTask(
         identifier="",
+        name="custom",
         registry_name="orbench_inspect/custom",
+        passed={},
         args={"file": str(path), "wanted": "answer", **args},
         args_hash="",
         model=model,
         roles={} if args.get("scorer") == "matcher" else {"grader": (JUDGE,)},
-        sequence=0,
         samples=samples,
         epochs=1,
     )

@@ -11,7 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-_CAPTURE, _SELECTION = "INSPECT_EVAL_SET_CAPTURE", "INSPECT_EVAL_SET_SELECTION"
+CAPTURE, SELECTION = "INSPECT_EVAL_SET_CAPTURE", "INSPECT_EVAL_SET_SELECTION"
+"""Variables under which a script writes down its tasks, or runs one of them."""
+
 _VERSION = 3
 
 
@@ -20,14 +22,16 @@ class CapturedTask:
     """One task of an eval set, under one model."""
 
     identifier: str
+    name: str
     registry_name: str
+    passed: dict[str, Any]
+    """The arguments that the script gave the task."""
     args: dict[str, Any]
-    """All of the task's arguments, defaults included."""
+    """All of its arguments, defaults included."""
     args_hash: str
     model: str
     roles: dict[str, tuple[str, ...]]
     """Models by role; several are a panel."""
-    sequence: int
     samples: int
     """Prompts it will ask, each `epochs` times."""
     epochs: int
@@ -50,8 +54,8 @@ def captured(script: str, args: Sequence[str]) -> list[CapturedTask]:
         raise ValueError(f"{script}: no such script; name one that calls eval_set")
     with TemporaryDirectory() as folder:
         manifest = Path(folder) / "manifest.json"
-        env = {**os.environ, _CAPTURE: str(manifest)}
-        env.pop(_SELECTION, None)
+        env = {**os.environ, CAPTURE: str(manifest)}
+        env.pop(SELECTION, None)
         command = [sys.executable, script, *args]
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -62,13 +66,30 @@ def captured(script: str, args: Sequence[str]) -> list[CapturedTask]:
                 "tasks of a script that calls eval_set, as those in evals/ do, can be known "
                 "before they run"
             )
-        found = json.loads(manifest.read_text(encoding="utf-8"))
+        return read_manifest(manifest).tasks
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a script writes down of its eval set."""
+
+    tasks: list[CapturedTask]
+    log_dir: str
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read what a script wrote under `CAPTURE`.
+
+    Raises:
+        ValueError: If this Inspect writes it in a form that is not known.
+    """
+    found = json.loads(path.read_text(encoding="utf-8"))
     if found["version"] != _VERSION:
         raise ValueError(
             f"this Inspect describes eval sets in version {found['version']}, where {_VERSION} is "
             "known: install a version of orbench-inspect made for it"
         )
-    return [_task(told) for told in found["tasks"]]
+    return Manifest([_task(told) for told in found["tasks"]], found["options"]["log_dir"])
 
 
 def _task(told: dict[str, Any]) -> CapturedTask:
@@ -76,12 +97,13 @@ def _task(told: dict[str, Any]) -> CapturedTask:
     roles = told.get("model_roles", {})
     return CapturedTask(
         identifier=told["identifier"],
+        name=told["name"],
         registry_name=told.get("registry_name", told["name"]),
+        passed=told["args"],
         args=told.get("args_full", told["args"]),
         args_hash=told["args_hash"],
         model=told["model"],
         roles={role: tuple(models.split(",")) for role, models in roles.items()},
-        sequence=told["sequence"],
         samples=told["samples"],
         epochs=told["epochs"],
     )

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from orbench_inspect.studies.capture import CAPTURE, SELECTION, read_manifest
 from orbench_inspect.studies.progress import Work, find_logs, one_line
 
 NEEDS_INSPECT = (0, 3, 285)
@@ -153,9 +154,7 @@ class _Pool:
         work.attempts += 1
         path = self.folder / f"selection{slot}.json"
         path.write_text(json.dumps(_selection(self.script, work, self.slots[slot])))
-        process = self.script.start(
-            self.folder / f"worker{slot}", INSPECT_EVAL_SET_SELECTION=str(path)
-        )
+        process = self.script.start(self.folder / f"worker{slot}", **{SELECTION: str(path)})
         return process, work
 
     def _again(self, slot: int, process: "subprocess.Popen[bytes]", work: Work) -> bool:
@@ -189,8 +188,10 @@ class _Pool:
 
 def _selection(script: Script, work: Work, connections: int) -> dict[str, Any]:
     """The document that has a worker run one task."""
-    named = ("identifier", "registry_name", "args_hash")
-    task = {name: work.captured[name] for name in named if work.captured[name]}
+    told = work.captured
+    named = {"identifier": told.identifier, "registry_name": told.registry_name}
+    named["args_hash"] = told.args_hash
+    task = {name: value for name, value in named.items() if value}
     if resume := work.to_resume():
         task["resume"] = resume
     overrides: dict[str, Any] = {
@@ -211,24 +212,24 @@ def _selection(script: Script, work: Work, connections: int) -> dict[str, Any]:
 
 def _captured(script: Script, folder: Path) -> list[Work]:
     path = folder / "capture.json"
-    status, said = _run(script, folder / "capture", INSPECT_EVAL_SET_CAPTURE=str(path))
+    status, said = _run(script, folder / "capture", **{CAPTURE: str(path)})
     if status or not path.is_file():
         raise ValueError(
             f"{script.path} did not tell its tasks (exit code {status}); it must call eval_set "
             f"and take --log-dir:\n{said.strip()[-2000:]}"
         )
-    captured = json.loads(path.read_text())
-    its_own = captured["options"]["log_dir"]
-    if os.path.abspath(its_own) != os.path.abspath(script.log_dir):
-        raise ValueError(f"{script.path} writes to {its_own}, and not where --log-dir says")
-    works = [Work(task) for task in captured["tasks"]]
-    known = {json.dumps([w.captured[n] for n in ("name", "model", "args")]) for w in works}
-    if len(known) < len(works):
+    captured = read_manifest(path)
+    if os.path.abspath(captured.log_dir) != os.path.abspath(script.log_dir):
+        raise ValueError(
+            f"{script.path} writes to {captured.log_dir}, and not where --log-dir says"
+        )
+    known = {json.dumps([task.name, task.model, task.passed]) for task in captured.tasks}
+    if len(known) < len(captured.tasks):
         raise ValueError(
             f"{script.path} has tasks of one name, model and arguments: their logs could not be "
             "told apart. Give them arguments that differ, such as replicate="
         )
-    return works
+    return [Work(task) for task in captured.tasks]
 
 
 def _run(script: Script, output: Path, **environment: str) -> tuple[int, str]:

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import unquote, urlparse
 from zipfile import BadZipFile, ZipFile
 
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
+from orbench_inspect.studies.capture import CapturedTask
 
 
 @dataclass
 class Work:
     """One task of a script, as Inspect's capture tells it, and how far it is."""
 
-    captured: dict[str, Any]
+    captured: CapturedTask
     attempts: int = 0
     logs: list[EvalLog] = field(default_factory=list)
     """Headers of its logs, oldest first."""
@@ -21,14 +22,14 @@ class Work:
     @property
     def total(self) -> int:
         """Samples, epochs counted."""
-        return int(self.captured["samples"]) * int(self.captured["epochs"])
+        return self.captured.samples * self.captured.epochs
 
     @property
     def label(self) -> str:
         """What a person knows the task by."""
-        args = self.captured["args"]
+        args = self.captured.passed
         told = [args[name] for name in ("mitigation", "replicate", "shard") if args.get(name)]
-        return " ".join(map(str, [self.captured["name"], self.captured["model"], *told]))
+        return " ".join(map(str, [self.captured.name, self.captured.model, *told]))
 
     @property
     def complete(self) -> bool:
@@ -91,11 +92,11 @@ def find_logs(works: Sequence[Work], log_dir: str) -> None:
         work.logs = sorted(mine, key=lambda log: log.eval.created)
 
 
-def _is_of(log: EvalLog, captured: dict[str, Any]) -> bool:
+def _is_of(log: EvalLog, captured: CapturedTask) -> bool:
     return (log.eval.task_registry_name, log.eval.model, log.eval.task_args_passed) == (
-        captured["registry_name"],
-        captured["model"],
-        captured["args"],
+        captured.registry_name,
+        captured.model,
+        captured.passed,
     )
 
 
