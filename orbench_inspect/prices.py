@@ -1,12 +1,29 @@
-"""Prices of models, which Inspect ships none of: read from a file in Inspect's own format."""
+"""What calls cost: prices, which Inspect ships none of, and what is assumed of tokens."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
-from inspect_ai.model import ModelCost
+from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
 from pydantic import ValidationError
 
 from orbench_inspect.text_files import read_text
+
+CHARACTERS_A_TOKEN = 4
+ANSWER_TOKENS = 400
+"""Assumed tokens of a response: twice what three models of 2023 wrote on XSTest."""
+LABEL_TOKENS = 60
+"""Assumed tokens of a verdict or vote: a sentence and a label."""
+
+
+def dollars(
+    prices: Mapping[str, ModelCost], model: str, tokens_in: int, tokens_out: int
+) -> float | None:
+    """What tokens cost, all input at the full price; None where the model has no price."""
+    if model not in prices:
+        return None
+    usage = ModelUsage(input_tokens=tokens_in, output_tokens=tokens_out)
+    return compute_model_cost(prices[model], usage)
 
 
 def read_prices(path: Path) -> dict[str, ModelCost]:

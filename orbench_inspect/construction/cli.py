@@ -82,6 +82,7 @@ def _runs(stage: str, stop_after: str | None) -> bool:
 def _show_estimate(rows: "list[Calls]", prices: "dict[str, ModelCost]") -> int:
     """Print the estimate, and return how many calls are left."""
     from orbench_inspect.construction import estimate as e
+    from orbench_inspect.prices import ANSWER_TOKENS, CHARACTERS_A_TOKEN
 
     click.echo(f"{'stage':14} {'role':10} {'calls':>10} {'left':>10} {'in':>7} {'out':>5} model")
     total_in = total_out = calls = 0
@@ -105,7 +106,7 @@ def _show_estimate(rows: "list[Calls]", prices: "dict[str, ModelCost]") -> int:
     click.echo(
         f"{calls:,} calls left, about {total_in:,} input and {total_out:,} output tokens. Assumed: "
         f"{e.TOXIC_SHARE:.0%} of rewrites voted toxic at first, {e.SAFE_SHARE:.0%} safe in the "
-        f"end, {e.CHARACTERS_A_TOKEN} characters a token, answers of {e.ANSWER_TOKENS} tokens; "
+        f"end, {CHARACTERS_A_TOKEN} characters a token, answers of {ANSWER_TOKENS} tokens; "
         "reasoning, re-asks and retries come on top."
     )
     if costs:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
+from inspect_ai.model import ModelCost
 
 from orbench_inspect.construction.config import Config
 from orbench_inspect.construction.generating import generator_prompt
 from orbench_inspect.construction.moderate import moderator_prompt
 from orbench_inspect.construction.trail import STAGES, log_folder, newest_log, shards
+from orbench_inspect.prices import ANSWER_TOKENS, CHARACTERS_A_TOKEN, LABEL_TOKENS, dollars
 from orbench_inspect.prompt_sets.provenance import PROVENANCE
 from orbench_inspect.scoring.judge import load_judge_prompt
 
@@ -18,13 +19,8 @@ TOXIC_SHARE = 0.25
 """Assumed share of rewrites that are voted toxic at first."""
 SAFE_SHARE = 0.8
 """Assumed share of rewrites that are safe in the end: 80,000 of 100,000 in the paper."""
-CHARACTERS_A_TOKEN = 4
 REQUEST_TOKENS = 30
 """Assumed tokens of a seed or rewrite."""
-ANSWER_TOKENS = 400
-"""Assumed tokens of an answer to a prompt."""
-LABEL_TOKENS = 60
-"""Assumed tokens of a vote or verdict with its reason."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +40,8 @@ class Calls:
 
     def cost(self, prices: Mapping[str, ModelCost]) -> float | None:
         """Dollars for the calls that are left; None where the model has no price."""
-        if self.model not in prices:
-            return None
-        usage = ModelUsage(
-            input_tokens=self.left * self.input_tokens,
-            output_tokens=self.left * self.output_tokens,
-        )
-        return compute_model_cost(prices[self.model], usage)
+        spent = (self.left * tokens for tokens in (self.input_tokens, self.output_tokens))
+        return dollars(prices, self.model, *spent)
 
 
 def estimate(config: Config) -> list[Calls]:

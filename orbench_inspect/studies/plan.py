@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
+from inspect_ai.model import ModelCost
 
 from orbench_inspect.analysis.comparison import MARGIN
 from orbench_inspect.as_data import as_data
+from orbench_inspect.prices import ANSWER_TOKENS, CHARACTERS_A_TOKEN, LABEL_TOKENS, dollars
 from orbench_inspect.scoring.cascade import EXPECTED_SETTLED, audit_share
 from orbench_inspect.scoring.refusal import By
 from orbench_inspect.studies.pilot import Calls, Observed, Pilot
 from orbench_inspect.studies.planned import Planned
 
-CHARACTERS_A_TOKEN = 4
 WORD_TOKENS = 5
 """Assumed tokens of a reply of one word."""
 BATCH_PROVIDERS = ("openai", "anthropic", "google", "grok", "together")
@@ -27,10 +27,10 @@ SCORERS: tuple[By, ...] = ("judge", "cascade", "matcher")
 class Assumed:
     """What is taken for granted where no pilot tells better."""
 
-    response_tokens: int = 400
-    """Of a response: twice what three models of 2023 wrote on XSTest."""
-    grader_tokens: int = 60
-    """Of a judge's reply: a sentence and a label."""
+    response_tokens: int = ANSWER_TOKENS
+    """Of a response."""
+    grader_tokens: int = LABEL_TOKENS
+    """Of a judge's reply."""
     certain: float = EXPECTED_SETTLED
     """Share of responses that certain rules settle (benchmarks/matcher.py)."""
     connections: int = 10
@@ -178,11 +178,8 @@ def _times(one: dict[str, Any], samples: float) -> dict[str, Any]:
 def _priced(
     row: dict[str, Any], assumed: Assumed, prices: Mapping[str, ModelCost]
 ) -> dict[str, Any]:
-    price = prices.get(row["asked"])
-    cost = float("nan")
-    if price is not None:
-        usage = ModelUsage(input_tokens=row["tokens_in"], output_tokens=row["tokens_out"])
-        cost = compute_model_cost(price, usage)
+    known = dollars(prices, row["asked"], row["tokens_in"], row["tokens_out"])
+    cost = float("nan") if known is None else known
     batch = cost * assumed.batch_price if has_batch(row["asked"]) else cost
     return {**row, "cost": cost, "cost_batch": batch}
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from inspect_ai.model import ModelCost
 
+from orbench_inspect.prices import CHARACTERS_A_TOKEN
 from orbench_inspect.studies.pilot import Pilot
-from orbench_inspect.studies.plan import CHARACTERS_A_TOKEN, WORD_TOKENS, Assumed, has_batch
+from orbench_inspect.studies.plan import WORD_TOKENS, Assumed, has_batch
 from orbench_inspect.studies.planned import Planned
 
 
