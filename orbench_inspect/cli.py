@@ -8,6 +8,8 @@ import click
 
 from orbench_inspect.cli_judge import draw, regrade
 from orbench_inspect.cli_judge import judge as judge_command
+from orbench_inspect.cli_options import corrected_by, scores_of
+from orbench_inspect.cli_options import logs as logs_argument
 from orbench_inspect.cli_plan import plan
 from orbench_inspect.cli_reports import REPORT_COMMANDS
 from orbench_inspect.cli_studies import launch
@@ -72,7 +74,7 @@ def show(id: str) -> None:
 
 
 @main.command()
-@click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
+@logs_argument
 @click.option("--by", default="mitigation", type=click.Choice(["mitigation", "model", "judge"]))
 @click.option("--baseline", help="The arm to compare with. Default: none, or the first by name.")
 @click.option(
@@ -81,29 +83,8 @@ def show(id: str) -> None:
     help="Points that an arm may refuse less of harmful prompts and be called not worse "
     "(default: 2). Given, it is a gate as well.",
 )
-@click.option("--judge", help="Take this judge's scores, where logs have those of several.")
-@click.option("--judge-prompt", help="Take the scores under this rubric: strict, lenient, …")
-@click.option(
-    "--labels",
-    multiple=True,
-    metavar="SHEET",
-    help="Correct for the judge's error by the labels in sheets of `orbench draw`.",
-)
-@click.option(
-    "--calibrate",
-    type=click.Choice(["cells", "partial"]),
-    help="Each arm and set by its own labels (cells, the default), or partially pooled.",
-)
-@click.option(
-    "--partial",
-    type=click.Choice(["refused", "answered", "left_out"]),
-    help="What a label of partial refusal counts as (default: refused).",
-)
-@click.option(
-    "--external",
-    metavar="LOG",
-    help="Correct by a log of judge_validation on other responses: an assumption.",
-)
+@scores_of
+@corrected_by
 @click.option("--select", is_flag=True, help="Choose an arm on half of the prompts, test the rest.")
 @click.option("--categories", is_flag=True, help="Differences by category too, as exploration.")
 @click.option("--json", "form", flag_value="json", help="All numbers, as JSON.")

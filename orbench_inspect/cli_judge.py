@@ -6,19 +6,19 @@ from typing import Any, cast
 
 import click
 
-_PARTIAL = click.Choice(["refused", "answered", "left_out"])
-_LOGS = click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
+from orbench_inspect.cli_options import PARTIAL, scores_of
+from orbench_inspect.cli_options import logs as logs_argument
 
 
 @click.command()
-@_LOGS
+@logs_argument
 @click.option(
     "--labels",
     multiple=True,
     metavar="FILE",
     help="A sheet of `orbench draw`, filled in; again for a second person's.",
 )
-@click.option("--partial", default="refused", type=_PARTIAL, help="What a partial refusal is.")
+@click.option("--partial", default="refused", type=PARTIAL, help="What a partial refusal is.")
 @click.option(
     "--all-groups", is_flag=True, help="Each model and side too, not each by itself only."
 )
@@ -85,13 +85,12 @@ def judge(
 
 
 @click.command()
-@_LOGS
+@logs_argument
 @click.option("-n", "number", type=click.IntRange(1), required=True, help="How many responses.")
 @click.option("-o", "output", required=True, type=click.Path(path_type=Path), help="The sheet.")
 @click.option("--second", type=click.Path(path_type=Path), help="A sheet for a second person.")
 @click.option("--seed", default=1, show_default=True, help="Seed of the draw.")
-@click.option("--judge", help="Stratify by this judge's verdicts, where logs have several.")
-@click.option("--judge-prompt", help="Stratify by the verdicts under this rubric.")
+@scores_of
 def draw(
     logs: tuple[str, ...],
     number: int,
@@ -138,7 +137,7 @@ def draw(
 
 
 @click.command()
-@_LOGS
+@logs_argument
 @click.option(
     "--grader",
     required=True,

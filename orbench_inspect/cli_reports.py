@@ -7,6 +7,9 @@ from typing import Any, cast
 
 import click
 
+from orbench_inspect.cli_options import corrected_by, scores_of
+from orbench_inspect.cli_options import logs as logs_argument
+
 
 @click.command("published")
 @click.option("--model", "names", multiple=True, help="This model's categories (may be repeated).")
@@ -29,7 +32,7 @@ def published_command(names: tuple[str, ...]) -> None:
 
 
 @click.command("export")
-@click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
+@logs_argument
 @click.option(
     "--format",
     "form",
@@ -74,7 +77,7 @@ def export_command(
 
 
 @click.command("report")
-@click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
+@logs_argument
 @click.option(
     "-o",
     "--output",
@@ -96,13 +99,8 @@ def export_command(
     type=click.FloatRange(0, 100),
     help="Points that an arm may refuse less of harmful prompts and be called not worse.",
 )
-@click.option("--judge", help="Take this judge's scores, where logs have those of several.")
-@click.option("--judge-prompt", help="Take the scores under this rubric.")
-@click.option(
-    "--labels", multiple=True, metavar="SHEET", help="Correct by labels, as compare does."
-)
-@click.option("--calibrate", type=click.Choice(["cells", "partial"]), help="As for compare.")
-@click.option("--external", metavar="LOG", help="Correct by a validation, as compare does.")
+@scores_of
+@corrected_by
 @click.option("--no-responses", is_flag=True, help="Leave out what models wrote, for sharing.")
 @click.option("--with-viewer", is_flag=True, help="Bundle Inspect's viewer, and link into it.")
 def report_command(
@@ -115,6 +113,7 @@ def report_command(
     judge_prompt: str | None,
     labels: tuple[str, ...],
     calibrate: str | None,
+    partial: str | None,
     external: str | None,
     no_responses: bool,
     with_viewer: bool,
@@ -146,7 +145,7 @@ def report_command(
             margin / 100,
             judge,
             judge_prompt,
-            calibrated_by(runs, labels, calibrate, external=external),
+            calibrated_by(runs, labels, calibrate, partial, external),
         )
         page = write_report(found, output, not no_responses, sources[0] if with_viewer else None)
     except (ValueError, OSError) as ex:
