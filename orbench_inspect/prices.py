@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
 from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
 from pydantic import ValidationError
 
-from orbench_inspect.text_files import read_text
+from orbench_inspect.yaml_files import read_yaml
 
 CHARACTERS_A_TOKEN = 4
 ANSWER_TOKENS = 400
@@ -32,14 +31,8 @@ def read_prices(path: Path) -> dict[str, ModelCost]:
     Raises:
         ValueError: If the file cannot be read, naming the model whose prices are wrong.
     """
-    try:
-        given = yaml.safe_load(read_text(path, "prices"))
-    except yaml.YAMLError as ex:
-        raise ValueError(f"{path}: not YAML or JSON ({ex})") from ex
-    if not isinstance(given, dict):
-        raise ValueError(f"{path}: must name models, each with its prices")
     prices = {}
-    for name, price in given.items():
+    for name, price in read_yaml(path, "prices", "name models, each with its prices").items():
         try:
             prices[str(name)] = ModelCost.model_validate(price)
         except ValidationError as ex:

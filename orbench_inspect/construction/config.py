@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from inspect_ai.model import GenerateConfig
 from pydantic import (
     BaseModel,
@@ -16,7 +15,8 @@ from pydantic import (
 )
 
 from orbench_inspect.construction.categories import NONE, TEN_CATEGORIES
-from orbench_inspect.text_files import TextFile, load_text_file, read_text
+from orbench_inspect.text_files import TextFile, load_text_file
+from orbench_inspect.yaml_files import read_yaml, wrong_fields
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -262,20 +262,11 @@ def load_config(path: Path) -> Config:
     Raises:
         ValueError: Naming the file, and each field that is missing, unknown or wrong.
     """
-    try:
-        given = yaml.safe_load(read_text(path, "configuration"))
-    except yaml.YAMLError as ex:
-        raise ValueError(f"{path}: not YAML ({ex})") from ex
-    if not isinstance(given, dict):
-        raise ValueError(f"{path}: must be 'key: value' lines, such as 'out: runs/mine'")
+    given = read_yaml(path, "configuration", "be 'key: value' lines, such as 'out: runs/mine'")
     try:
         config = Config.model_validate(given)
     except ValidationError as ex:
-        problems = [
-            f"{'.'.join(map(str, error['loc'])) or 'configuration'}: "
-            f"{error['msg'].removeprefix('Value error, ')}"
-            for error in ex.errors()
-        ]
+        problems = wrong_fields(ex, "configuration")
         raise ValueError(f"{path}:\n  " + "\n  ".join(problems)) from ex
     for name in Prompts.model_fields:
         config.prompt(name)

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from orbench_inspect.text_files import known_texts, load_text_file
+from orbench_inspect.yaml_files import wrong_fields
 
 FOLDER = Path(__file__).parent
 
@@ -96,11 +97,8 @@ def load_mitigation(name: str) -> Mitigation:
     try:
         found = Mitigation.model_validate({**file.meta, "id": file.id, "system": file.text})
     except ValidationError as ex:
-        problems = [
-            f"{'.'.join(map(str, error['loc'])) or 'front matter'}: {error['msg']}"
-            for error in ex.errors()
-        ]
-        raise ValueError(f"mitigation {name}: {'; '.join(problems)}") from ex
+        problems = "; ".join(wrong_fields(ex, "front matter"))
+        raise ValueError(f"mitigation {name}: {problems}") from ex
     if found.does_nothing and found.id != "none":
         raise ValueError(f"mitigation {name}: it does nothing; write the text of one")
     return found
