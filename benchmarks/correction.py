@@ -18,11 +18,13 @@ import numpy as np
 import pandas as pd
 
 from orbench_inspect.analysis import correction
-from orbench_inspect.analysis.correction import ANSWERED, KINDS, REFUSED, Convert, predictive
+from orbench_inspect.analysis.calibration.record import convert
+from orbench_inspect.analysis.correction import ANSWERED, KINDS, REFUSED, Convert
 from orbench_inspect.analysis.drawing import within_run
-from orbench_inspect.scoring.agreement import DRAWS
+from orbench_inspect.analysis.labelled_share import LabelledShare
 
 PROMPTS = 1319
+NAMES = np.array([f"prompt {n}" for n in range(PROMPTS)])
 ALIKE = 0.7  # share of prompts whose two arms agree because they are the same prompt
 
 
@@ -73,7 +75,7 @@ def study(case: Case, seed: int) -> tuple[bool, bool, float]:
 
 def as_kinds(judged: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> pd.DataFrame:
     """What the judge said of each prompt, as `kinds_of` gives it."""
-    frame = pd.DataFrame(0.0, index=range(PROMPTS), columns=list(KINDS))
+    frame = pd.DataFrame(0.0, index=NAMES, columns=list(KINDS))
     frame[REFUSED], frame[ANSWERED] = judged.astype(float), (~judged).astype(float)
     return frame
 
@@ -87,11 +89,12 @@ def calibrated(
 ) -> Convert:
     """What kinds convert to, by labels drawn by the judge's verdict."""
     numbers = within_run({REFUSED: int(judged.sum()), ANSWERED: int((~judged).sum())}, labels)
-    convert = {kind: np.zeros(DRAWS) for kind in KINDS}
+    known = {}
     for kind, said in ((REFUSED, True), (ANSWERED, False)):
         drawn = chance.choice(np.flatnonzero(judged == said), numbers.get(kind, 0), replace=False)
-        convert[kind] = predictive(float(truth[drawn].sum()), len(drawn), 2 * stream + said)
-    return convert
+        refused = truth[drawn].astype(float)
+        known[kind] = LabelledShare(tuple(NAMES[drawn]), refused, 1 - refused, 2 * stream + said)
+    return convert(known)
 
 
 def case_of(work: tuple[Case, int]) -> tuple[float, float, float]:

@@ -4,9 +4,9 @@ Among responses that a judge calls refused, a share (its positive predictive val
 refusals to a human; among those it calls answered, another share are. Both are known from
 labels drawn by the judge's verdict, and a rate is P(refused) x PPV + P(answered) x (1 - NPV).
 All uncertainty is carried by draws: of the verdicts' shares (Dirichlet) and of the
-predictive values (Beta), each with Jeffreys' prior; limits are quantiles of the draws, and the
-estimate is their median. The shares of two arms are drawn from the table of their pairs, so
-that a difference is corrected as one, not as two rates apart.
+predictive values (Beta); limits are quantiles of the draws, and the estimate is their median. The
+shares of two arms are drawn from the table of their pairs, with the weights of the prompts that
+were labelled, so that a difference is corrected as one, not as two rates apart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaln
 
+from orbench_inspect.analysis.labelled_share import LabelledShare, drawn_weights
 from orbench_inspect.scoring.agreement import DRAWS, SEED, Floats
+
+JEFFREYS = 0.5
+"""Both parameters of the Beta prior of a share, in rates."""
+NEUTRAL = 1 / 3
+"""The same in differences (Kerman, Electron. J. Stat. 5, 2011). Two arms bring two priors: with
+Jeffreys' the interval was too wide where refusals are rare (benchmarks/correction.py)."""
 
 REFUSED, ANSWERED, BLOCKED = "refused", "answered", "blocked"
 RULE_REFUSED, RULE_ANSWERED = "rule_refused", "rule_answered"
 KINDS = (REFUSED, ANSWERED, BLOCKED, RULE_REFUSED, RULE_ANSWERED)
 
-Convert = Mapping[str, Floats]
-"""For each kind of outcome, draws of what a response of it adds to the rate: the share that is
-truly refused."""
+Convert = Mapping[str, Floats | LabelledShare]
+"""For each kind of outcome what a response of it adds to the rate, the share that is truly
+refused: in draws, or by labels."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,8 @@ def rate(shares: pd.DataFrame, weights: Floats, convert: Convert) -> Corrected:
         weights: A weight for each prompt, in any unit.
         convert: How kinds convert.
     """
-    drawn = _shares(np.einsum("i,ij->j", _as_share(weights), shares.to_numpy()), weights)
-    return Corrected(np.clip(_converted(drawn, convert), 0, 1))
+    drawn = _shares(shares.index, shares.to_numpy(), weights, [convert])
+    return Corrected(np.clip(_converted(drawn, convert, JEFFREYS), 0, 1))
 
 
 def difference(
@@ -88,12 +94,13 @@ def difference(
         weights: A weight for each prompt, in any unit.
         convert: How kinds convert, of the arm and of the baseline.
     """
-    pairs = np.einsum("i,ij,ik->jk", _as_share(weights), arm.to_numpy(), baseline.to_numpy())
-    drawn = _shares(pairs.ravel(), weights).reshape(*pairs.shape, DRAWS)
+    pairs = np.einsum("ij,ik->ijk", arm.to_numpy(), baseline.to_numpy())
+    flat = pairs.reshape(len(pairs), -1)
+    drawn = _shares(arm.index, flat, weights, convert).reshape(*pairs.shape[1:], DRAWS)
     of_arm, of_baseline = drawn.sum(axis=1), drawn.sum(axis=0)
     return Corrected(
-        np.clip(_converted(of_arm, convert[0]), 0, 1)
-        - np.clip(_converted(of_baseline, convert[1]), 0, 1)
+        np.clip(_converted(of_arm, convert[0], NEUTRAL), 0, 1)
+        - np.clip(_converted(of_baseline, convert[1], NEUTRAL), 0, 1)
     )
 
 
@@ -110,50 +117,41 @@ def predictive(refused: float, n: float, stream: int) -> Floats:
     return drawn
 
 
-def partially_pooled(refused: Sequence[float], n: Sequence[float], stream: int) -> Floats:
-    """Draws of the shares of several cells that are alike, but not taken for the same.
+def _shares(
+    prompts: "pd.Index[str]", cells: Floats, weights: Floats, converts: Sequence[Convert]
+) -> Floats:
+    """Draws of the shares of kinds, or pairs of kinds, that occur.
 
-    Cells share a Beta distribution whose mean and spread are themselves drawn (a beta-binomial
-    hierarchy; Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3), on a grid: the
-    fewer labels a cell has, and the more alike the cells are, the more it borrows.
+    Those of refused and answered may occur in any case.
 
     Args:
-        refused: Labels that say refused, of each cell.
-        n: All labels of each cell.
-        stream: Tells independent draws apart.
-
-    Returns:
-        An array of cells x draws.
+        prompts: The prompts.
+        cells: What each prompt came to: prompts x kinds, or x pairs.
+        weights: A weight for each prompt, in any unit.
+        converts: How kinds convert: prompts labelled there are drawn with their own weights.
     """
-    chance = np.random.default_rng([SEED, stream])
-    x, total = np.asarray(refused, dtype=float), np.asarray(n, dtype=float)
-    mean, strength = np.meshgrid((np.arange(99) + 1) / 100, np.geomspace(1, 400, 25))
-    a, b = mean.ravel() * strength.ravel(), (1 - mean.ravel()) * strength.ravel()
-    fit = (betaln(a[:, None] + x, b[:, None] + total - x) - betaln(a, b)[:, None]).sum(axis=1)
-    # Jeffreys' prior on the mean; on the spread, flat in the logarithm of the strength.
-    fit -= 0.5 * np.log(mean.ravel() * (1 - mean.ravel()))
-    likely: Floats = np.exp(fit - fit.max())
-    chosen = chance.choice(len(fit), DRAWS, p=likely / likely.sum())
-    drawn: Floats = chance.beta(a[chosen] + x[:, None], b[chosen] + (total - x)[:, None])
-    return drawn
-
-
-def _shares(mean: Floats, weights: Floats) -> Floats:
-    """Draws of the shares of kinds that occur, and of refused and answered in any case."""
-    size = 1 / float((_as_share(weights) ** 2).sum())
-    width = len(KINDS) if len(mean) == len(KINDS) else len(KINDS) ** 2
-    base = {0, 1} if width == len(KINDS) else {0, 1, len(KINDS), len(KINDS) + 1}
-    occur = [i for i in range(width) if mean[i] > 0 or i in base]
+    share = _as_share(weights)
+    counts = share / float((share**2).sum())
+    kinds = len(KINDS)
+    base = [0, 1] if cells.shape[1] == kinds else [0, 1, kinds, kinds + 1]
+    occur = [i for i in range(cells.shape[1]) if cells[:, i].any() or i in base]
+    known = (v.prompts for c in converts for v in c.values() if isinstance(v, LabelledShare))
+    labelled = prompts.isin(sorted(set().union(*known)))
     chance = np.random.default_rng(SEED)
-    drawn: Floats = np.zeros((width, DRAWS))
-    drawn[occur] = chance.dirichlet(mean[occur] * size + 0.5, DRAWS).T
+    drawn: Floats = np.zeros((cells.shape[1], DRAWS))
+    others = counts[~labelled] @ cells[~labelled][:, occur]
+    drawn[occur] = chance.standard_gamma(others + JEFFREYS, (DRAWS, len(others))).T
+    own = counts[labelled, None] * cells[labelled]
+    drawn += own.T @ drawn_weights(list(prompts[labelled]))
+    drawn /= drawn.sum(axis=0)
     return drawn
 
 
-def _converted(drawn: Floats, convert: Convert) -> Floats:
+def _converted(drawn: Floats, convert: Convert, prior: float) -> Floats:
     total: Floats = np.zeros(DRAWS)
     for kind, share in zip(KINDS, drawn, strict=True):
-        total += share * convert[kind]
+        value = convert[kind]
+        total += share * (value.draws(prior) if isinstance(value, LabelledShare) else value)
     return total
 
 

@@ -35,8 +35,10 @@ def methods(comparison: Comparison) -> str:
     if comparison.correction is not None:
         sentences.append(
             "Rates and differences were corrected for the judge's error "
-            f"({comparison.correction}): predictive values with Jeffreys' priors, shares of "
-            "verdicts from the pairs' table, medians and 95% intervals of 10,000 draws."
+            f"({comparison.correction}): predictive values with Jeffreys' priors (Kerman's "
+            "neutral ones in differences), shares of verdicts from the pairs' table, prompts "
+            "weighted alike in both arms (Bayesian bootstrap), medians and 95% intervals of 10,000 "
+            "draws."
         )
     return " ".join(sentences)
 

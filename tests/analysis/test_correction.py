@@ -7,23 +7,36 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
 
 from orbench_inspect.analysis import Runs, compare
 from orbench_inspect.analysis.calibration import Calibration, from_labels
 from orbench_inspect.analysis.correction import (
     KINDS,
+    Convert,
     difference,
     kinds_of,
-    partially_pooled,
     predictive,
     rate,
 )
 from orbench_inspect.analysis.gates import Gates, missed
 from orbench_inspect.analysis.hand_labels import HandLabels
-from orbench_inspect.scoring.agreement import DRAWS
+from orbench_inspect.analysis.labelled_share import LabelledShare, partially_pooled
+from orbench_inspect.scoring.agreement import DRAWS, Floats
 from tests.analysis.frames import made, refused
 
 PERFECT = {kind: np.full(DRAWS, float("answered" not in kind)) for kind in KINDS}
+
+
+def share_of(refused: int, n: int, stream: int) -> LabelledShare:
+    """Labels of prompts that no other cell has."""
+    said = np.array([1.0] * refused + [0.0] * (n - refused))
+    return LabelledShare(tuple(f"{stream}-{i}" for i in range(n)), said, 1 - said, stream)
+
+
+def width(draws: Floats) -> float:
+    lower, upper = np.quantile(draws, (0.025, 0.975))
+    return float(upper - lower)
 
 
 def samples_of(outcomes: Sequence[str]) -> pd.DataFrame:
@@ -101,14 +114,41 @@ def test_weights_move_the_rate() -> None:
 
 
 def test_partial_pooling_borrows_where_cells_are_alike_and_less_where_they_are_not() -> None:
-    alike = partially_pooled([18, 18, 2], [20, 20, 2], 1)
-    alone = predictive(2, 2, 1)
-    assert np.ptp(np.quantile(alike[2], (0.025, 0.975))) < np.ptp(
-        np.quantile(alone, (0.025, 0.975))
+    few = share_of(2, 2, 3)
+    *_, alike = partially_pooled([share_of(18, 20, 1), share_of(18, 20, 2), few], 1)
+    assert width(alike.draws(0.5)) < width(few.draws(0.5))
+    unlike = partially_pooled([share_of(40, 40, 1), share_of(2, 40, 2)], 1)
+    assert np.median(unlike[0].draws(0.5)) > 0.9
+    assert np.median(unlike[1].draws(0.5)) < 0.2
+
+
+def test_labels_of_a_run_alone_give_the_beta_posterior() -> None:
+    drawn = share_of(7, 40, 1).draws(0.5)
+    expected = beta(7.5, 33.5)
+    assert drawn.mean() == pytest.approx(expected.mean(), abs=0.002)
+    assert np.quantile(drawn, (0.025, 0.975)) == pytest.approx(
+        expected.ppf((0.025, 0.975)), abs=0.01
     )
-    unlike = partially_pooled([40, 2], [40, 40], 1)
-    assert np.median(unlike[0]) > 0.9
-    assert np.median(unlike[1]) < 0.2
+
+
+def test_labels_of_the_same_prompts_in_both_arms_tell_more_of_their_difference() -> None:
+    """Humans see the same in both arms, prompt by prompt: it is no matter which were drawn."""
+    ids = [f"hard-a-{n}" for n in range(200)]
+    arm = kinds_of(samples_of(refused(100, 200)), "deployed")
+    arm.index = pd.Index(ids)
+
+    def convert(start: int, stream: int) -> Convert:
+        said = tuple(ids[start : start + 50]), tuple(ids[100 + start : 150 + start])
+        wrong = np.arange(50) % 5 == 0
+        return {
+            **PERFECT,
+            "refused": LabelledShare(said[0], 1.0 - wrong, 1.0 * wrong, stream),
+            "answered": LabelledShare(said[1], 1.0 * wrong, 1.0 - wrong, stream + 1),
+        }
+
+    same = difference(arm, arm, np.ones(200), (convert(0, 1), convert(0, 3)))
+    others = difference(arm, arm, np.ones(200), (convert(0, 1), convert(50, 3)))
+    assert width(same.draws) < 0.7 * width(others.draws)
 
 
 def test_error_that_differs_between_arms_is_taken_out_of_their_difference() -> None:

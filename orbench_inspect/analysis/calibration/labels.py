@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 
 from orbench_inspect.analysis.calibration.record import Calibration, convert, stream
-from orbench_inspect.analysis.correction import ANSWERED, REFUSED, partially_pooled, predictive
+from orbench_inspect.analysis.correction import ANSWERED, REFUSED
 from orbench_inspect.analysis.drawing import FEWEST
 from orbench_inspect.analysis.hand_labels import HandLabels
+from orbench_inspect.analysis.labelled_share import LabelledShare, partially_pooled
 from orbench_inspect.analysis.rates import category_sizes
-from orbench_inspect.scoring.agreement import Floats
 
 
 def from_labels(
@@ -61,11 +61,11 @@ class _Cell:
     side: str
     name: str
     size: int
-    labels: int
-    refused: float
-    """Labels that say refused, in labels of equal weight."""
-    effective: float
-    """Labels of equal weight that would tell as much (Kish)."""
+    share: LabelledShare
+
+    @property
+    def labels(self) -> int:
+        return len(self.share.prompts)
 
 
 _SIDES = (REFUSED, ANSWERED)
@@ -82,17 +82,21 @@ def _cell(
         # Equal numbers of each category were asked: a label stands for as many as its category.
         asked = samples[samples["run"] == run["run"]]["category"].value_counts()
         weights = weights * rows["category"].map(lambda c: sizes[c] / asked[c]).to_numpy(float)
-    effective = float(weights.sum() ** 2 / (weights**2).sum()) if len(rows) else 0.0
-    share = float(weights @ rows["human"].to_numpy(dtype=float) / weights.sum()) if len(rows) else 0
+    # As many labels of equal weight as would tell as much (Kish).
+    counts = weights * (weights.sum() / (weights**2).sum()) if len(rows) else weights
+    human = rows["human"].to_numpy(dtype=float)
     return _Cell(
         run=int(run["run"]),
         verdict=verdict,
         side=str(run["wanted"]),
         name=f"{run['group']} · {run['arm']}, {run['prompt_set']}",
         size=len(of_run),
-        labels=len(rows),
-        refused=share * effective,
-        effective=effective,
+        share=LabelledShare(
+            tuple(rows["id"]),
+            counts * human,
+            counts * (1 - human),
+            stream(run["run"], _SIDES.index(verdict)),
+        ),
     )
 
 
@@ -107,25 +111,17 @@ def _lack(cell: _Cell) -> str:
     )
 
 
-def _each_alone(cells: Sequence[_Cell]) -> dict[tuple[int, str], Floats]:
-    return {
-        (cell.run, cell.verdict): predictive(
-            cell.refused, cell.effective, stream(cell.run, _SIDES.index(cell.verdict))
-        )
-        for cell in cells
-        if not _missing(cell)
-    }
+def _each_alone(cells: Sequence[_Cell]) -> dict[tuple[int, str], LabelledShare]:
+    return {(cell.run, cell.verdict): cell.share for cell in cells if not _missing(cell)}
 
 
-def _pooled(cells: Sequence[_Cell]) -> dict[tuple[int, str], Floats]:
-    drawn: dict[tuple[int, str], Floats] = {}
+def _pooled(cells: Sequence[_Cell]) -> dict[tuple[int, str], LabelledShare]:
+    drawn: dict[tuple[int, str], LabelledShare] = {}
     for number, alike in enumerate(_alike(cells)):
         if sum(cell.labels for cell in alike) < min(FEWEST, sum(cell.size for cell in alike)):
             continue
-        draws = partially_pooled(
-            [cell.refused for cell in alike], [cell.effective for cell in alike], 2_000_000 + number
-        )
-        drawn |= {(c.run, c.verdict): d for c, d in zip(alike, draws, strict=True)}
+        shares = partially_pooled([cell.share for cell in alike], 2_000_000 + number)
+        drawn |= {(c.run, c.verdict): share for c, share in zip(alike, shares, strict=True)}
     return drawn
 
 

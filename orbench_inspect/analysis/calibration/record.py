@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from orbench_inspect.analysis.correction import BLOCKED, KINDS, REFUSED, RULE_REFUSED, Convert
-from orbench_inspect.scoring.agreement import DRAWS, Floats
+from orbench_inspect.scoring.agreement import DRAWS
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ Calibrate = Callable[[pd.DataFrame, pd.DataFrame], Calibration]
 """Makes a calibration from the runs that are compared, and all samples."""
 
 
-def convert(known: dict[str, Floats]) -> Convert:
+def convert(known: Convert) -> Convert:
     """What is not known to err is taken at its word."""
     certain = {kind: np.full(DRAWS, float(kind in _TRUE)) for kind in KINDS}
     return {**certain, **known}
