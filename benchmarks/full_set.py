@@ -91,7 +91,7 @@ def _compare(prompts: int, model: str, grader: str | None, env: dict[str, str]) 
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "prompts.csv"
         rows: list[tuple[float, float, float]] = []
-        _write(file, prompts)
+        write_prompts(file, prompts)
         judged = ["--grader", grader] if grader else []
         this = str(Path(__file__))
         for what, command in {
@@ -102,7 +102,7 @@ def _compare(prompts: int, model: str, grader: str | None, env: dict[str, str]) 
             ],
         }.items():
             logs = ["--log-dir", f"{name}/{len(rows)}"]
-            rows.append(_measured([*command, str(file), model, *judged, *logs], env))
+            rows.append(measured([*command, str(file), model, *judged, *logs], env))
             seconds, cpu, megabytes = rows[-1]
             click.echo(f"{what:24} {seconds:7.1f} s {cpu:7.1f} s CPU {megabytes:5.0f} MB")
         click.echo(f"{prompts:,} prompts: {rows[0][0] / rows[1][0]:.2f} times faster")
@@ -116,7 +116,7 @@ print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
 """
 
 
-def _measured(command: Sequence[str], env: dict[str, str]) -> tuple[float, float, float]:
+def measured(command: Sequence[str], env: dict[str, str]) -> tuple[float, float, float]:
     """Seconds, seconds of computing of all processes, and megabytes of the largest."""
     start = time.perf_counter()
     done = subprocess.run(
@@ -130,7 +130,8 @@ def _measured(command: Sequence[str], env: dict[str, str]) -> tuple[float, float
     return time.perf_counter() - start, cpu, megabytes
 
 
-def _write(file: Path, prompts: int) -> None:
+def write_prompts(file: Path, prompts: int) -> None:
+    """Write synthetic prompts of the set's categories, in its proportions."""
     names = [name for name, size in FULL.counts.items() for _ in range(size)]
     with file.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)

@@ -1,10 +1,11 @@
-"""What a log of the whole set costs to read: 80,359 samples.
+"""What logs of the whole set cost to read: 80,359 samples.
 
     uv run python benchmarks/report.py [SAMPLES]
 
-One log is run on a few prompts with a model that answers at once, and its samples are copied
-under other ids. Each reading is a process of its own, so that its peak memory is its own:
-Inspect's `samples_df`, our `read_runs` with rates, and the whole report.
+Twice: in ten shards, as evals/full.py writes them, and in one log. A few prompts are run with a
+model that answers at once, and their samples are copied under other ids. Each reading is a process
+of its own, so that its peak memory is its own: Inspect's `samples_df`, our `read_runs` with rates,
+and the whole report.
 """
 
 import json
@@ -48,17 +49,20 @@ READINGS = {
 
 
 def main() -> None:
-    """Make the log, read it in each way, and print seconds and megabytes."""
+    """Make the logs, read them in each way, and print seconds and megabytes."""
     samples = int(sys.argv[1]) if len(sys.argv) > 1 else sum(CATEGORIES.values())
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        log = _log(Path(folder), samples)
-        size = log.stat().st_size / 1e6
-        print(f"log of {samples:,} samples: {size:.0f} MB ({time.perf_counter() - start:.0f} s)\n")
-        print("reading                    s  CPU s    MB")
-        for name, code in READINGS.items():
-            seconds, cpu, megabytes = _measured(code.format(log=str(log), out=f"{folder}/report"))
-            print(f"{name:20} {seconds:7.1f} {cpu:6.1f} {megabytes:5.0f}", flush=True)
+    for shards in (10, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            logs = Path(folder) / "logs"
+            _in_a_process(logs, samples, shards)
+            size = sum(file.stat().st_size for file in logs.iterdir()) / 1e6
+            print(f"\n{samples:,} samples in {shards} logs, {size:.0f} MB")
+            print("reading                    s  CPU s    MB")
+            for name, code in READINGS.items():
+                seconds, cpu, megabytes = _measured(
+                    code.format(log=str(logs), out=f"{folder}/report")
+                )
+                print(f"{name:20} {seconds:7.1f} {cpu:6.1f} {megabytes:5.0f}", flush=True)
 
 
 def _measured(code: str) -> tuple[float, float, float]:
@@ -73,43 +77,55 @@ def _measured(code: str) -> tuple[float, float, float]:
     return time.perf_counter() - start, float(cpu), int(kilobytes) / 1024
 
 
-def _log(folder: Path, samples: int) -> Path:
-    """Write the log in a process that ends before anything is measured."""
-    path = folder / "2026-01-01T00-00-00_custom_benchmark.eval"
-    code = f"from benchmarks.report import write_log; write_log({str(path)!r}, {samples})"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
-    return path
+def _in_a_process(logs: Path, samples: int, shards: int) -> None:
+    """Write the logs in a process that ends before anything is measured."""
+    code = f"from benchmarks.report import write_logs; write_logs({str(logs)!r}, {samples}, "
+    subprocess.run(
+        [sys.executable, "-c", f"{code}{shards})"], check=True, cwd=Path(__file__).parents[1]
+    )
 
 
-def write_log(path: str, samples: int) -> None:
-    """Run a few prompts, and write a log with as many copies of their samples as asked for.
+def write_logs(folder: str, samples: int, shards: int) -> None:
+    """Run a few prompts, and write logs with as many copies of their samples as asked for.
 
-    Inspect's own writing of so many at once takes half an hour: the members of the log, which
+    Inspect's own writing of so many at once takes half an hour: the members of a log, which
     is a zip archive of JSON, are copied instead.
     """
     import_module("zipfile_zstd")  # teaches zipfile the compression of Inspect's logs
-    folder = Path(path).parent
+    logs = Path(folder)
+    logs.mkdir()
     counted = random.Random(0).choices(list(CATEGORIES), list(CATEGORIES.values()), k=samples)
-    with zipfile.ZipFile(_seed_log(folder)) as seed, zipfile.ZipFile(path, "w", 93) as out:
-        of: dict[str, list[dict[str, Any]]] = {name: [] for name in CATEGORIES}
-        for summary in json.loads(seed.read("summaries.json")):
-            of[summary["metadata"]["category"]].append(summary)
-        texts = {s["id"]: seed.read(f"samples/{s['id']}_epoch_1.json") for n in of for s in of[n]}
-        summaries = []
-        for n, category in enumerate(counted):
-            template = of[category][n % len(of[category])]
-            new = f"full-{category}-{n:012x}"
-            text = texts[template["id"]].replace(template["id"].encode(), new.encode())
-            out.writestr(f"samples/{new}_epoch_1.json", text)
-            summaries.append(template | {"id": new})
-        header = json.loads(seed.read("header.json"))
-        header["eval"]["dataset"] |= {"samples": samples, "sample_ids": None}
-        out.writestr("_journal/start.json", seed.read("_journal/start.json"))
-        out.writestr("summaries.json", json.dumps(summaries))
-        out.writestr("header.json", json.dumps(header))
+    with tempfile.TemporaryDirectory() as seeds:
+        for k, seed in enumerate(_seed_logs(Path(seeds), shards)):
+            path = logs / f"2026-01-01T00-00-00_custom_{k:02}.eval"
+            of_shard = [(n, counted[n]) for n in range(k, samples, shards)]
+            with zipfile.ZipFile(seed) as source, zipfile.ZipFile(path, "w", 93) as out:
+                _copy(source, out, of_shard, samples)
 
 
-def _seed_log(folder: Path) -> str:
+def _copy(
+    source: zipfile.ZipFile, out: zipfile.ZipFile, named: list[tuple[int, str]], whole: int
+) -> None:
+    of: dict[str, list[dict[str, Any]]] = {name: [] for name in CATEGORIES}
+    for summary in json.loads(source.read("summaries.json")):
+        of[summary["metadata"]["category"]].append(summary)
+    texts = {s["id"]: source.read(f"samples/{s['id']}_epoch_1.json") for n in of for s in of[n]}
+    summaries = []
+    for n, category in named:
+        template = of[category][n % len(of[category])]
+        new = f"full-{category}-{n:012x}"
+        text = texts[template["id"]].replace(template["id"].encode(), new.encode())
+        out.writestr(f"samples/{new}_epoch_1.json", text)
+        summaries.append(template | {"id": new})
+    header = json.loads(source.read("header.json"))
+    header["eval"]["dataset"] |= {"samples": len(named), "sample_ids": None}
+    header["eval"]["metadata"]["orbench"]["whole"]["prompts"] = whole
+    out.writestr("_journal/start.json", source.read("_journal/start.json"))
+    out.writestr("summaries.json", json.dumps(summaries))
+    out.writestr("header.json", json.dumps(header))
+
+
+def _seed_logs(folder: Path, shards: int) -> list[str]:
     from inspect_ai import eval
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
@@ -127,17 +143,21 @@ def _seed_log(folder: Path) -> str:
 
     prompts = folder / "prompts.csv"
     names = list(CATEGORIES)
-    rows = [f"how do I {' '.join(chance.choices(_WORDS, k=15))} {n}" for n in range(TEMPLATES)]
-    prompts.write_text(
-        "\n".join(["prompt,category", *(f"{r},{names[n % 10]}" for n, r in enumerate(rows))])
-    )
-    (log,) = eval(
-        custom(file=str(prompts), wanted="answer", scorer="matcher"),
+    rows = [
+        f"how do I {' '.join(chance.choices(_WORDS, k=15))} {n},{names[n % 10]}"
+        for n in range(TEMPLATES * shards)
+    ]
+    prompts.write_text("\n".join(["prompt,category", *rows]))
+    logs = eval(
+        [
+            custom(file=str(prompts), wanted="answer", scorer="matcher", shard=f"{k}/{shards}")
+            for k in range(1, shards + 1)
+        ],
         model=get_model("mockllm/model", custom_outputs=answer),
-        log_dir=str(folder / "seed"),
+        log_dir=str(folder),
         display="none",
     )
-    return log.location.removeprefix("file://")
+    return [log.location.removeprefix("file://") for log in logs]
 
 
 if __name__ == "__main__":
