@@ -63,13 +63,13 @@ class Ledger:
     @property
     def spent(self) -> float:
         """Dollars of the whole study."""
-        return self.own.dollars + sum(other.dollars for other, _ in self._others.values())
+        return sum(account.dollars for account in self._accounts())
 
     @property
     def sample(self) -> float | None:
         """What a sample of the dearest task costs; None where none has ended."""
-        known = (a.sample for a in (self.own, *(other for other, _ in self._others.values())))
-        return max((mean for mean in known if mean is not None), default=None)
+        means = (account.sample for account in self._accounts())
+        return max((mean for mean in means if mean is not None), default=None)
 
     @property
     def open(self) -> int:
@@ -80,13 +80,15 @@ class Ledger:
     @property
     def stopped(self) -> float:
         """The highest budget that was found spent; 0 where none was."""
-        stops = (a.stopped for a in (self.own, *(other for other, _ in self._others.values())))
-        return max((at for at in stops if at is not None), default=0.0)
+        return max(account.stopped or 0.0 for account in self._accounts())
 
     @property
     def runs(self) -> set[str]:
         """Ids of the evals that are paid for here."""
-        return {id for other, _ in self._others.values() for id in other.runs}.union(self.own.runs)
+        return {id for account in self._accounts() for id in account.runs}
+
+    def _accounts(self) -> list[Account]:
+        return [self.own, *(account for account, _ in self._others.values())]
 
     def read(self) -> None:
         """Read the other processes' accounts."""
@@ -98,8 +100,7 @@ class Ledger:
         for name in names:
             if name == self._name or not name.endswith(".json"):
                 continue
-            account = Account(**json.loads(self._fs.cat_file(f"{self._folder}/{name}")))
-            account.runs = tuple(account.runs)
+            account = _account(f"{self._folder}/{name}", self._fs)
             known = others.get(name)
             others[name] = known if known and known[0] == account else (account, time.monotonic())
         self._others = others
@@ -138,3 +139,15 @@ class Ledger:
         if local:  # elsewhere a file is there whole or not at all
             os.replace(f"{path}.part", path)
         self._written = account
+
+
+def _account(path: str, fs: Any) -> Account:
+    told = fs.cat_file(path)
+    try:
+        account = Account(**json.loads(told))
+    except (ValueError, TypeError) as ex:
+        raise ValueError(
+            f"{path} does not tell what was paid: put back what it said, or take a new --log-dir"
+        ) from ex
+    account.runs = tuple(account.runs)
+    return account
