@@ -34,6 +34,12 @@ from orbench_inspect.studies import run_full, told_of
 @click.option(
     "--allow-unpinned", is_flag=True, help="Accept a file that differs from the published one."
 )
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    help="Dollars that all runs into this --log-dir may cost together. Needs prices.",
+)
+@click.option("--model-cost-config", "prices", help="Prices: evals/prices.yaml, filled in.")
 @click.option("--log-dir", default="logs/full", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -47,6 +53,8 @@ def main(
     max_samples: int | None,
     source: str,
     allow_unpinned: bool,
+    budget: float | None,
+    prices: str | None,
     log_dir: str,
 ) -> None:
     """Run the set, or what is left of it."""
@@ -66,6 +74,8 @@ def main(
         },
         max_tasks=max_tasks,
         max_samples=max_samples,
+        budget=budget,
+        prices=prices,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
     click.echo(told_of(done, logs, log_dir))

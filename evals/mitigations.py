@@ -36,6 +36,12 @@ DEFAULT_ARMS = ",".join(arm.mitigation for arm in SIX_ARMS)
     help="Samples at once in each task: all that a kill can cost twice.",
 )
 @click.option("--source", default="hub", show_default=True, help="hub, bundled, or a folder.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    help="Dollars that all runs into this --log-dir may cost together. Needs prices.",
+)
+@click.option("--model-cost-config", "prices", help="Prices: evals/prices.yaml, filled in.")
 @click.option("--log-dir", default="logs/mitigations", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -49,6 +55,8 @@ def main(
     max_tokens: int | None,
     max_samples: int | None,
     source: str,
+    budget: float | None,
+    prices: str | None,
     log_dir: str,
 ) -> None:
     """Run the study, or what is left of it."""
@@ -67,6 +75,8 @@ def main(
         n_toxic=toxic_limit or limit,
         task_options=options,
         max_samples=max_samples,
+        budget=budget,
+        prices=prices,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
     click.echo(told_of(done, logs, log_dir))

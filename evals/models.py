@@ -28,6 +28,12 @@ from orbench_inspect.studies import NOISE_FLOOR, Arm, run_study, told_of
     help="Samples at once in each task: all that a kill can cost twice.",
 )
 @click.option("--source", default="hub", show_default=True, help="hub, bundled, or a folder.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    help="Dollars that all runs into this --log-dir may cost together. Needs prices.",
+)
+@click.option("--model-cost-config", "prices", help="Prices: evals/prices.yaml, filled in.")
 @click.option("--log-dir", default="logs/models", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -39,6 +45,8 @@ def main(
     max_tokens: int | None,
     max_samples: int | None,
     source: str,
+    budget: float | None,
+    prices: str | None,
     log_dir: str,
 ) -> None:
     """Run the study, or what is left of it."""
@@ -57,6 +65,8 @@ def main(
             "source": source,
         },
         max_samples=max_samples,
+        budget=budget,
+        prices=prices,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
     click.echo(told_of(done, logs, log_dir))

@@ -1,6 +1,7 @@
 """`orbench launch`: a study on several worker processes."""
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -15,21 +16,39 @@ import click
     type=click.IntRange(1),
     help="To the evaluated model, all workers together. Default: Inspect's limit in each.",
 )
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    help="Dollars that all runs into --log-dir may cost together. Needs prices.",
+)
+@click.option(
+    "--model-cost-config",
+    "prices",
+    type=click.Path(path_type=Path),
+    help="Prices: evals/prices.yaml, filled in.",
+)
 def launch(
     script: str,
     arguments: tuple[str, ...],
     workers: int,
     log_dir: str,
     max_connections: int | None,
+    budget: float | None,
+    prices: Path | None,
 ) -> None:
     """Run SCRIPT, which calls `eval_set`, with one task a worker process.
 
     Those in evals/ will do, with their own options behind their name. A worker that is lost is
     replaced. Interrupted or killed, and launched again, it asks what is missing and nothing that
     was finished. The command ends with exit code 1 if a sample is missing or failed.
+
+    A budget holds for tasks of orbench_inspect, in all attempts and workers together; spent, what
+    is open comes to its end, and the same command with a higher one goes on.
     """
     from time import monotonic
 
+    from orbench_inspect.budget import Budget
+    from orbench_inspect.prices import read_prices
     from orbench_inspect.studies.launch import Script
     from orbench_inspect.studies.launch import launch as launch_script
 
@@ -49,9 +68,10 @@ def launch(
             click.echo(line, err=True)
 
     try:
-        done = launch_script(
-            Script(script, arguments, log_dir), workers, max_connections, show, progress
-        )
+        known = read_prices(prices) if prices is not None else {}
+        limit = Budget(budget, log_dir, known)
+        started = Script(script, arguments, log_dir)
+        done = launch_script(started, workers, max_connections, show, progress, limit)
     except ValueError as ex:
         raise click.UsageError(_plain(str(ex))) from ex
     except KeyboardInterrupt:

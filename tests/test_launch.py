@@ -55,7 +55,10 @@ def test_the_full_set_runs_on_the_embedded_model_in_shards(thousand: Path, tmp_p
         *("--limit", "100", "--max-tokens", "1", "--source", str(thousand), "--allow-unpinned"),
         *("--log-dir", logs),
     ]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    # Without a budget there is no word of one, and no record of what was paid.
+    assert "hooks" not in done.stdout + done.stderr
+    assert not (Path(logs) / "spent").exists()
     runs = read_runs(logs)
     (one,) = runs.runs.to_dict("records")
     assert (one["prompt_set"], one["status"], one["shards"]) == ("full", "success", 2)

@@ -1,8 +1,8 @@
 """The check before the first paid call.
 
-Inspect offers one place where a run can be stopped before anything is generated, whether
-it was started from the command line, by `eval()` or by `eval_set()`: its early-stopping
-protocol. No sample is ever stopped early here.
+Inspect offers one place where a run can be stopped before anything is generated, whether it was
+started from the command line, by `eval()` or `eval_set()`: its early-stopping protocol. Samples
+are never stopped early here.
 """
 
 from contextvars import ContextVar
@@ -18,6 +18,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import EarlyStop
 from pydantic import JsonValue
 
+from orbench_inspect.budget import begin_run, begin_sample
 from orbench_inspect.mitigations import SystemAs, observe_system
 from orbench_inspect.prompt_sets.provenance import Construction
 from orbench_inspect.scoring.families import family
@@ -61,13 +62,14 @@ class Preflight:
         """Check judge and settings.
 
         Raises:
-            ValueError: If no judge is bound, it is the evaluated model, it cannot grade a
-                plain example, the model rejects system text, or a setting would change what
-                is measured.
+            ValueError: If no judge is bound, it is the evaluated model, it cannot grade a plain
+                example, the model rejects system text, or a setting would change what is measured.
+            Exception: As `begin_run` does, where a budget holds.
         """
-        run = RunRecord(total=len(samples) * epochs)
+        run = RunRecord(total=len(samples) * epochs, eval_id=task.eval_id)
         _RUN.set(run)
         model = get_model()
+        begin_run(task.eval_id, model)
         check_settings(model.config, f"the evaluated model ({model})", "the run's settings")
         _check_solver(task, run)
         self._note_construction(model, run)
@@ -79,8 +81,9 @@ class Preflight:
         return "orbench_inspect preflight"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
-        """Every sample is run, unless settings came to light that forbid the run."""
+        """Every sample is run, unless settings or a budget forbid to go on with the run."""
         _stop_if_forbidden(_RUN.get())
+        await begin_sample(_RUN.get().eval_id, id, epoch)
         return None
 
     async def complete_sample(

@@ -29,6 +29,7 @@ class RunRecord:
     """What is known of one run; a task that several models run has one for each."""
 
     total: int
+    eval_id: str
     causes: dict[tuple[str | int, int], str] = field(default_factory=dict)
     calls: dict[str, JsonValue] = field(default_factory=dict)
     warnings: list[JsonValue] = field(default_factory=list)

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from orbench_inspect.budget import Budget
 from orbench_inspect.studies.capture import CAPTURE, SELECTION, read_manifest
 from orbench_inspect.studies.progress import Work, find_logs, one_line
 
@@ -69,6 +70,7 @@ def launch(
     max_connections: int | None = None,
     show: Callable[[str], None] = print,
     progress: Callable[[str], None] = lambda line: None,
+    budget: Budget | None = None,
 ) -> bool:
     """Run a script's tasks, or what is left of them.
 
@@ -82,6 +84,7 @@ def launch(
             for Inspect's own limit in each.
         show: Told what a person should read.
         progress: Told, over and over, where the launch stands.
+        budget: What the study may cost, or only its prices.
 
     Returns:
         Whether every sample of every task is there and none failed.
@@ -95,18 +98,23 @@ def launch(
         works = _captured(script, folder)
         find_logs(works, script.log_dir)
         workers = min(workers, len(works), max_connections or workers)
-        pool = _Pool(script, folder, works, workers, max_connections, show)
+        budget = budget or Budget(None, script.log_dir)
+        if uncounted := budget.uncounted():
+            show(uncounted)
+        pool = _Pool(script, folder, works, workers, max_connections, show, budget)
         try:
             pool.run(progress)
         finally:
             pool.stop()
         find_logs(works, script.log_dir)
         if not all(work.finished for work in works):
-            lost = [work.label for work in works if not work.finished]
-            show(f"Not complete: {', '.join(lost)}\nThe same command asks what is missing")
+            lost = ", ".join(work.label for work in works if not work.finished)
+            spent = budget.is_spent()
+            ended = budget.how_it_ended() if spent else "The same command asks what is missing"
+            show(f"Not complete: {lost}\n{ended}")
             return False
         # The script itself finds every task done, asks nothing and writes the set's records.
-        status, said = _run(script, folder / "last")
+        status, said = _run(script, folder / "last", **budget.environment())
         show(said.strip())
         if failed := sum(work.failed for work in works):
             show(f"{failed} samples failed after {ATTEMPTS} attempts, and count as model_error")
@@ -124,8 +132,10 @@ class _Pool:
         workers: int,
         max_connections: int | None,
         show: Callable[[str], None],
+        budget: Budget,
     ) -> None:
         self.script, self.folder, self.works, self.show = script, folder, works, show
+        self.budget = budget
         self.slots = dict.fromkeys(range(workers), 0)
         if max_connections is not None:
             share, rest = divmod(max_connections, workers)
@@ -138,6 +148,8 @@ class _Pool:
         before, begun, counted = sum(w.done() for w in self.works), time.monotonic(), 0.0
         while waiting or self.running:
             for slot in self.slots.keys() - self.running.keys():
+                if waiting and self.budget.is_spent():
+                    waiting.clear()
                 if waiting:
                     self.running[slot] = self._begin(waiting.pop(0), slot)
             time.sleep(_LOOK)
@@ -147,19 +159,20 @@ class _Pool:
             if ended or time.monotonic() - counted > _COUNT:
                 find_logs(self.works, self.script.log_dir)
                 counted = time.monotonic()
-                progress(one_line(self.works, len(self.running), counted - begun, before))
+                line = one_line(self.works, len(self.running), counted - begun, before)
+                progress(line + self.budget.told())
             waiting += [w for slot, (p, w) in ended.items() if self._again(slot, p, w)]
 
     def _begin(self, work: Work, slot: int) -> "tuple[subprocess.Popen[bytes], Work]":
         work.attempts += 1
         path = self.folder / f"selection{slot}.json"
         path.write_text(json.dumps(_selection(self.script, work, self.slots[slot])))
-        process = self.script.start(self.folder / f"worker{slot}", **{SELECTION: str(path)})
-        return process, work
+        told = {SELECTION: str(path), **self.budget.environment()}
+        return self.script.start(self.folder / f"worker{slot}", **told), work
 
     def _again(self, slot: int, process: "subprocess.Popen[bytes]", work: Work) -> bool:
         """Whether a task whose worker has ended is to be begun again."""
-        if work.complete:
+        if work.complete or self.budget.is_spent():
             return False
         if work.finished:
             why = f"{work.failed} samples failed"

@@ -6,6 +6,8 @@ Every arm is asked the same prompts in the same order and scored by the same jud
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from logging import getLogger
+from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -13,9 +15,13 @@ from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model
 
+from orbench_inspect.budget import SPENT, Budget, held
 from orbench_inspect.mitigations import load_mitigation
+from orbench_inspect.prices import read_prices
 from orbench_inspect.tasks import hard, toxic
 from orbench_inspect.usage import usage_errors
+
+logger = getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,8 @@ def run_study(
         n_hard: Ask this many hard prompts, the first in order; None for all.
         n_toxic: Ask this many toxic prompts; None for all.
         task_options: Further options of the tasks, such as `system_prompt` or `source`.
-        **eval_options: Further options of Inspect's `eval_set`, such as `max_tokens`.
+        **eval_options: Further options of `run_tasks` (`budget`, `prices`) and of Inspect's
+            `eval_set`, such as `max_tokens`.
 
     Returns:
         Whether all arms are complete, and their logs.
@@ -95,22 +102,41 @@ def run_tasks(
     models: Sequence[str] | Sequence[Model],
     grader: str | Model | None,
     log_dir: str,
+    budget: float | None = None,
+    prices: str | Path | None = None,
     **eval_options: Any,
 ) -> tuple[bool, list[EvalLog]]:
     """Run tasks in a directory of their own, or what is left of them.
 
+    Args:
+        tasks: The tasks.
+        models: The evaluated models.
+        grader: The judge; None where there is none.
+        log_dir: Directory of these tasks alone.
+        budget: Dollars that all runs in the directory may cost together; needs prices.
+        prices: File of prices, in the format of Inspect's `model_cost_config`; models that
+            Inspect does not know may be in it.
+        **eval_options: Further options of Inspect's `eval_set`.
+
     Raises:
-        UsageError: If the directory holds logs of other tasks.
+        UsageError: If the directory holds logs of other tasks, or the prices cannot be read.
     """
+    with usage_errors():
+        known = read_prices(Path(prices)) if prices is not None else {}
+        limit = Budget(budget, log_dir, known)
+        if uncounted := limit.uncounted():
+            logger.warning(uncounted)
+        holding = held(limit)
     try:
-        return eval_set(
-            tasks,
-            log_dir=log_dir,
-            retry_attempts=eval_options.pop("retry_attempts", 1),
-            model=cast("list[str] | list[Model]", list(models)),
-            model_roles={"grader": grader} if grader is not None else None,
-            **eval_options,
-        )
+        with holding:
+            return eval_set(
+                tasks,
+                log_dir=log_dir,
+                retry_attempts=eval_options.pop("retry_attempts", 1),
+                model=cast("list[str] | list[Model]", list(models)),
+                model_roles={"grader": grader} if grader is not None else None,
+                **eval_options,
+            )
     except Exception as ex:
         if "not associated with a task" not in str(ex):
             raise
@@ -123,10 +149,14 @@ def run_tasks(
 
 def told_of(done: bool, logs: Sequence[EvalLog], log_dir: str) -> str:
     """Say how a study ended, with the first line of each error."""
-    errors = {
-        f"  {log.eval.model}, {log.eval.task}: {log.error.message.splitlines()[0]}"
-        for log in logs
-        if log.error is not None and log.error.message
-    }
-    state = "Complete" if done else "Not complete; the same command asks what is missing"
-    return "\n".join([f"{state}: {log_dir}", *sorted(errors)])
+    complete = "Complete" if done else "Not complete; the same command asks what is missing"
+    state, errors = f"{complete}: {log_dir}", set[str]()
+    for log in logs:
+        if log.error is None or not log.error.message:
+            continue
+        message = log.error.message.splitlines()[0]
+        if message.startswith(SPENT):
+            state = f"Not complete: {message}"
+        else:
+            errors.add(f"  {log.eval.model}, {log.eval.task}: {message}")
+    return "\n".join([state, *sorted(errors)])

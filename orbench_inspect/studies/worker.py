@@ -11,6 +11,7 @@ import runpy
 import signal
 import sys
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 
@@ -19,7 +20,17 @@ def main() -> None:
     threading.Thread(target=_end_with_launcher, daemon=True).start()
     script, sys.argv = sys.argv[1], sys.argv[1:]
     sys.path[0] = str(Path(script).resolve().parent)
-    runpy.run_path(script, run_name="__main__")
+    with _budget():
+        runpy.run_path(script, run_name="__main__")
+
+
+def _budget() -> AbstractContextManager[None]:
+    # Imported only where a budget was told: a script may set things before it imports Inspect.
+    if "ORBENCH_BUDGET" not in os.environ:
+        return nullcontext()
+    from orbench_inspect.budget import held_from_environment
+
+    return held_from_environment()
 
 
 def _end_with_launcher() -> None:
