@@ -34,6 +34,7 @@ from orbench_inspect.studies import run_full, told_of
 @click.option(
     "--allow-unpinned", is_flag=True, help="Accept a file that differs from the published one."
 )
+@click.option("--batch", type=click.IntRange(1), help="Ask in batches of this size, the judge too.")
 @click.option("--log-dir", default="logs/full", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -47,6 +48,7 @@ def main(
     max_samples: int | None,
     source: str,
     allow_unpinned: bool,
+    batch: int | None,
     log_dir: str,
 ) -> None:
     """Run the set, or what is left of it."""
@@ -66,6 +68,7 @@ def main(
         },
         max_tasks=max_tasks,
         max_samples=max_samples,
+        batch=batch,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
     click.echo(told_of(done, logs, log_dir))

@@ -36,6 +36,7 @@ DEFAULT_ARMS = ",".join(arm.mitigation for arm in SIX_ARMS)
     help="Samples at once in each task: all that a kill can cost twice.",
 )
 @click.option("--source", default="hub", show_default=True, help="hub, bundled, or a folder.")
+@click.option("--batch", type=click.IntRange(1), help="Ask in batches of this size, the judge too.")
 @click.option("--log-dir", default="logs/mitigations", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -49,6 +50,7 @@ def main(
     max_tokens: int | None,
     max_samples: int | None,
     source: str,
+    batch: int | None,
     log_dir: str,
 ) -> None:
     """Run the study, or what is left of it."""
@@ -67,6 +69,7 @@ def main(
         n_toxic=toxic_limit or limit,
         task_options=options,
         max_samples=max_samples,
+        batch=batch,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
     click.echo(told_of(done, logs, log_dir))

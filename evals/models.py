@@ -28,6 +28,7 @@ from orbench_inspect.studies import NOISE_FLOOR, Arm, run_study, told_of
     help="Samples at once in each task: all that a kill can cost twice.",
 )
 @click.option("--source", default="hub", show_default=True, help="hub, bundled, or a folder.")
+@click.option("--batch", type=click.IntRange(1), help="Ask in batches of this size, the judge too.")
 @click.option("--log-dir", default="logs/models", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -39,6 +40,7 @@ def main(
     max_tokens: int | None,
     max_samples: int | None,
     source: str,
+    batch: int | None,
     log_dir: str,
 ) -> None:
     """Run the study, or what is left of it."""
@@ -57,6 +59,7 @@ def main(
             "source": source,
         },
         max_samples=max_samples,
+        batch=batch,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
     click.echo(told_of(done, logs, log_dir))

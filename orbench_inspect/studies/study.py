@@ -5,15 +5,17 @@ Every arm is asked the same prompts in the same order and scored by the same jud
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
 import click
 from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog
-from inspect_ai.model import Model
+from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
 from orbench_inspect.mitigations import load_mitigation
+from orbench_inspect.studies.judge_again import judges_of
 from orbench_inspect.tasks import hard, toxic
 from orbench_inspect.usage import usage_errors
 
@@ -59,13 +61,15 @@ def run_study(
 
     Args:
         models: The evaluated models.
-        grader: The judge; None to score by the matcher.
+        grader: The judge, in any form that `--model-role grader=…` takes; None to score by the
+            matcher.
         log_dir: Directory of this study alone.
         arms: The arms.
         n_hard: Ask this many hard prompts, the first in order; None for all.
         n_toxic: Ask this many toxic prompts; None for all.
         task_options: Further options of the tasks, such as `system_prompt` or `source`.
-        **eval_options: Further options of Inspect's `eval_set`, such as `max_tokens`.
+        **eval_options: Further options of Inspect's `eval_set`, such as `max_tokens`; `batch`
+            is for the judge too.
 
     Returns:
         Whether all arms are complete, and their logs.
@@ -95,20 +99,37 @@ def run_tasks(
     models: Sequence[str] | Sequence[Model],
     grader: str | Model | None,
     log_dir: str,
+    batch: int | BatchConfig | None = None,
     **eval_options: Any,
 ) -> tuple[bool, list[EvalLog]]:
     """Run tasks in a directory of their own, or what is left of them.
 
+    Args:
+        tasks: The tasks.
+        models: The evaluated models.
+        grader: The judge; None for none.
+        log_dir: The directory.
+        batch: Requests in a batch of models and of the judge, or more than that; a judge's own
+            setting comes first.
+        **eval_options: Further options of Inspect's `eval_set`.
+
     Raises:
-        UsageError: If the directory holds logs of other tasks.
+        UsageError: If the directory holds logs of other tasks, or the judge cannot be made.
     """
+    if batch:
+        if isinstance(batch, int):
+            batch = BatchConfig(size=batch, max_size=batch)
+        # A batch takes hours: what could be in it should not wait for the next.
+        eval_options.setdefault("max_tasks", len(tasks) * len(models))
+    roles = {"grader": _judges(grader, batch)} if grader is not None else None
     try:
         return eval_set(
             tasks,
             log_dir=log_dir,
             retry_attempts=eval_options.pop("retry_attempts", 1),
             model=cast("list[str] | list[Model]", list(models)),
-            model_roles={"grader": grader} if grader is not None else None,
+            model_roles=roles,
+            batch=batch,
             **eval_options,
         )
     except Exception as ex:
@@ -119,6 +140,14 @@ def run_tasks(
             "text, a system prompt, the prompts or an option changed since? Results of both are "
             "never mixed: take a new --log-dir"
         ) from ex
+
+
+def _judges(grader: str | Model, batch: int | BatchConfig | None) -> list[Model]:
+    with usage_errors():
+        judges = [copy(grader)] if isinstance(grader, Model) else judges_of(grader)
+    for judge in judges:
+        judge.config = GenerateConfig(batch=batch).merge(judge.config)
+    return judges
 
 
 def told_of(done: bool, logs: Sequence[EvalLog], log_dir: str) -> str:
