@@ -11,8 +11,8 @@ _RESPONSE = "The capital of France is Paris."
 
 
 async def try_judge(judge: Model, prompt: TextFile) -> Judgement:
-    """Have a judge grade the plain example: without much patience, and in no batch."""
-    config = GenerateConfig(max_retries=1, attempt_timeout=60)
+    """Have a judge grade the plain example, now: with little patience, no batch and no cache."""
+    config = GenerateConfig(max_retries=1, attempt_timeout=60, cache=False)
     async with one_by_one(judge) as asked:
         return await ask_judge(asked, prompt, _QUESTION, _RESPONSE, config)
 

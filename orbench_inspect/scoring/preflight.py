@@ -21,6 +21,7 @@ from orbench_inspect.mitigations import SystemAs, observe_system
 from orbench_inspect.prompt_sets.provenance import Construction
 from orbench_inspect.scoring.batch import check_batch, not_in_batches, one_by_one
 from orbench_inspect.scoring.families import family
+from orbench_inspect.scoring.from_cache import count_cached, note_cached
 from orbench_inspect.scoring.judge import ROLE, bound_judges
 from orbench_inspect.scoring.panel import SECOND_ROLE
 from orbench_inspect.scoring.plain_example import no_judge, try_judge
@@ -103,20 +104,23 @@ class Preflight:
         _stop_if_forbidden(run)
         count_unscored(run)
         count_judged(run)
+        count_cached(run)
         run.tell()
         return {**run.record, "calls": run.calls, "warnings": run.warnings}
 
     async def note_calls(self, state: TaskState) -> None:
         """Note, once for each model, what it was asked with and what was really sent.
 
-        Meant for `Task(cleanup=)`, where a sample's model calls can be seen.
+        And of every sample, whether a cache answered. Meant for `Task(cleanup=)`, where a
+        sample's model calls can be seen.
         """
         run = _RUN.get()
+        events = [event for event in transcript().events if isinstance(event, ModelEvent)]
+        note_cached(events, run)
         if len(run.calls) > (self.judge_prompt is not None):
             return
-        for event in transcript().events:
-            if isinstance(event, ModelEvent):
-                note_call(event, run)
+        for event in events:
+            note_call(event, run)
 
     def _note_construction(self, model: Model, run: RunRecord) -> None:
         roles = self.construction.roles_of(str(model)) if self.construction else []

@@ -41,6 +41,8 @@ class RunRecord:
     record: dict[str, JsonValue] = field(default_factory=dict)
     judged: Counter[str] = field(default_factory=Counter)
     """Judgements by what came of them."""
+    cached: Counter[str] = field(default_factory=Counter)
+    """In a run with a cache: samples that were `read` from it and that were `asked`."""
     audited: list[tuple[bool, bool]] = field(default_factory=list)
     """Of each audited response: whether the rules called it refused, and whether the judge did."""
     forbidden: ValueError | None = None
