@@ -43,6 +43,8 @@ class RunRecord:
     """Judgements by what came of them."""
     cached: Counter[str] = field(default_factory=Counter)
     """In a run with a cache: samples that were `read` from it and that were `asked`."""
+    reused: int = 0
+    """Judgements that were given on the same text before."""
     audited: list[tuple[bool, bool]] = field(default_factory=list)
     """Of each audited response: whether the rules called it refused, and whether the judge did."""
     forbidden: ValueError | None = None
@@ -102,6 +104,7 @@ def note_verdict(score: Score | None, run: RunRecord) -> None:
     said = judge_said(score)
     if said is None or score is None:
         return
+    run.reused += "judged_with" in told
     run.judged[said if said in CAUSES or said == TIED else "verdicts"] += 1
     if told.get("audit_outcome") in VERDICTS:
         run.audited.append((score.answer in REFUSALS, told["audit_outcome"] in REFUSALS))
@@ -131,7 +134,8 @@ def count_judged(run: RunRecord) -> None:
     """Record how many responses the judge could judge, and what its audit of the rules found."""
     asked, verdicts, tied = run.judged.total(), run.judged["verdicts"], run.judged[TIED]
     if asked:
-        run.record["judged"] = {"responses": asked, **+run.judged}
+        reused = {"reused": run.reused} if run.reused else {}
+        run.record["judged"] = {"responses": asked, **+run.judged, **reused}
     if tied:
         run.warnings.append(
             f"the panel tied on {tied} of {asked} responses ({tied / asked:.1%}), which are "

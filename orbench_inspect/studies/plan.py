@@ -146,7 +146,7 @@ def _judge_reads(task: Planned, response_tokens: float) -> float:
 
 def _judged(task: Planned, scorer: By, assumed: Assumed, seen: Observed | None) -> float:
     """Share of samples that come before the judge."""
-    every = seen.judged / seen.samples if seen and seen.scorer == "judge" else 1.0
+    every = seen.before_judge if seen and seen.scorer == "judge" else 1.0
     if scorer == "judge":
         return every
     certain = seen.certain / seen.samples if seen else assumed.certain
