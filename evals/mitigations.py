@@ -42,6 +42,7 @@ DEFAULT_ARMS = ",".join(arm.mitigation for arm in SIX_ARMS)
     help="Dollars that all runs into this --log-dir may cost together. Needs prices.",
 )
 @click.option("--model-cost-config", "prices", help="Prices: evals/prices.yaml, filled in.")
+@click.option("--batch", type=click.IntRange(1), help="Ask in batches of this size, the judge too.")
 @click.option("--log-dir", default="logs/mitigations", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -57,6 +58,7 @@ def main(
     source: str,
     budget: float | None,
     prices: str | None,
+    batch: int | None,
     log_dir: str,
 ) -> None:
     """Run the study, or what is left of it."""
@@ -77,6 +79,7 @@ def main(
         max_samples=max_samples,
         budget=budget,
         prices=prices,
+        batch=batch,
         **({"max_tokens": max_tokens} if max_tokens else {}),
     )
     click.echo(told_of(done, logs, log_dir))

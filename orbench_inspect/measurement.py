@@ -87,7 +87,13 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         solver=mitigation(
             options.mitigation, options.system_prompt, options.system_as, options.replicate
         ),
-        scorer=[refusal(options.scorer, options.judge_prompt, audit or 0.0), outcome(), matcher()],
+        scorer=[
+            refusal(
+                options.scorer, options.judge_prompt, audit or 0.0, replicate=options.replicate
+            ),
+            outcome(),
+            matcher(),
+        ],
         config=GenerateConfig(temperature=0, max_tokens=MAX_TOKENS),
         cleanup=preflight.note_calls,
         early_stopping=preflight,
@@ -149,7 +155,8 @@ def validation(labelled: LabelledSet, options: ValidationOptions) -> Task:
         dataset=MemoryDataset(samples, name="labelled", location=", ".join(options.labels)),
         solver=replay(),
         scorer=[
-            refusal("judge", options.judge_prompt),
+            # The responses are given: epochs would show nothing but the judge's own noise.
+            refusal("judge", options.judge_prompt, once=False),
             outcome(),
             matcher(),
             agreement(),

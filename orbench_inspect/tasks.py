@@ -59,7 +59,8 @@ def hard(
         mitigation: Name or file of a mitigation.
         system_prompt: File with the product's own system prompt; the mitigation comes after it.
         system_as: `system`, or `user` for models that take no system message.
-        replicate: Which repetition of the same arm this is; from 2 on never from a cache.
+        replicate: Which repetition of the same arm this is; from 2 on never from a cache, and
+            judged anew.
         scorer: `judge`; `matcher`, rules without a model; or `cascade`, certain rules first.
         judge_prompt: Name or file of the judge's instructions.
         categories: Ask these categories only.

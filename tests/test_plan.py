@@ -296,7 +296,7 @@ def test_what_a_pilot_and_the_prices_lack_is_named_and_nothing_is_made_up(
     assert "certain rules settle 3 of 3 responses" in said
     assert "differ on 5.0% of prompts" in said
     assert "4 characters a token" in said
-    assert f"No batch mode in Inspect, whatever --batch says: {MODEL}" in said
+    assert f"No batch mode in Inspect, and --batch stops the run: {MODEL}" in said
 
 
 def test_what_came_before_the_judge_is_taken_from_a_judged_pilot(prompts_file: Write) -> None:

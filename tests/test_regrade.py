@@ -134,6 +134,7 @@ def test_judges_are_named_as_the_role_takes_them(
         (f"{FAKE}/a,", "one of the judges has no name"),
         ("{temperature: 0.5}", "one of the judges has no name"),
         ("{model: [", "not a name, and not YAML"),
+        (f"{{model: {FAKE}/a, batch: 10}}", f"batch is set for {FAKE}/a"),
         (f"{FAKE}/a,{FAKE}/mute", f"the judge {FAKE}/mute could not grade a plain example"),
     ],
 )

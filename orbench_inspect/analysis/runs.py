@@ -27,6 +27,7 @@ from orbench_inspect.analysis.logs import (
     score_names,
 )
 from orbench_inspect.analysis.shards import merge_shards
+from orbench_inspect.scoring.from_cache import drift
 from orbench_inspect.scoring.left_open import judge_said
 
 
@@ -158,6 +159,7 @@ def _run(
         notes.append(
             f"{file_name(log)}: {log.eval.model} helped to construct its prompts ({listed})"
         )
+    notes += [f"{file_name(log)}: {told}" for told in drift(record)]
     return {
         "file": log.location,
         "created": log.eval.created,

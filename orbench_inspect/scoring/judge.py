@@ -56,6 +56,8 @@ class Judgement:
     """Tokens of all its calls."""
     cost: float | None = None
     """Dollars of all its calls; None where no prices are known."""
+    judged_with: str = ""
+    """Uuid of the sample of the same text that it was given on; empty where on this one."""
 
 
 def load_judge_prompt(name: str = "strict") -> TextFile:
@@ -113,7 +115,7 @@ async def ask_judge(
         response: The visible text of the response.
         config: Settings in place of the usual ones; the binding's own come before both.
     """
-    settings = _CONFIG.merge(config or GenerateConfig()).merge(judge.config)
+    settings = judge_settings(judge, config)
     data, planted = present(question, response)
     messages: list[ChatMessage] = [
         ChatMessageSystem(content=prompt.text),
@@ -156,6 +158,11 @@ async def ask_judge(
             return judgement(named, _reason(replies), route, partial)
         messages += [ChatMessageAssistant(content=reply), ChatMessageUser(content=_re_ask(labels))]
     return judgement("unparsed", replies[0], "")
+
+
+def judge_settings(judge: Model, config: GenerateConfig | None = None) -> GenerateConfig:
+    """What a judge is asked with: its binding's settings before those given, these before ours."""
+    return _CONFIG.merge(config or GenerateConfig()).merge(judge.config)
 
 
 def present(question: str, response: str) -> tuple[str, bool]:

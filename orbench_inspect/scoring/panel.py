@@ -8,6 +8,7 @@ from inspect_ai.model import GenerateConfig, Model
 from inspect_ai.util import collect
 
 from orbench_inspect.scoring.judge import Judgement, ask_judge, bound_judges
+from orbench_inspect.scoring.judged_once import Judged, judge_once
 from orbench_inspect.scoring.words import REFUSALS, VERDICTS
 from orbench_inspect.text_files import TextFile
 
@@ -16,7 +17,11 @@ SECOND_ROLE = "second_grader"
 
 
 async def ask_bound(
-    prompt: TextFile, question: str, response: str, config: GenerateConfig | None = None
+    prompt: TextFile,
+    question: str,
+    response: str,
+    config: GenerateConfig | None = None,
+    judged: Judged | None = None,
 ) -> Judgement:
     """Have a response judged by whoever is bound to the role `grader`.
 
@@ -28,6 +33,7 @@ async def ask_bound(
         question: The prompt that was asked.
         response: The visible text of the response.
         config: As for `ask_judge`.
+        judged: Whose response it is, where a judgement may be shared; None to ask anew.
 
     Raises:
         ValueError: If none is bound; the evaluated model never takes its place.
@@ -35,12 +41,19 @@ async def ask_bound(
     judges = bound_judges()
     if not judges:
         raise ValueError("no judge is bound: add --model-role grader=PROVIDER/MODEL")
-    asked = [ask_judge(judge, prompt, question, response, config) for judge in judges]
+
+    async def ask(judge: Model, seat: int) -> Judgement:
+        if judged is None:
+            return await ask_judge(judge, prompt, question, response, config)
+        own = replace(judged, seat=seat)
+        return await judge_once(judge, prompt, question, response, config, own)
+
+    asked = [ask(judge, seat) for seat, judge in enumerate(judges)]
     first = await asked[0] if len(asked) == 1 else decide(await collect(*asked))
     second = bound_judges(SECOND_ROLE)
     if first.outcome != "judge_error" or not second:
         return first
-    then = await ask_judge(second[0], prompt, question, response, config)
+    then = await ask(second[0], len(judges))
     return replace(
         then,
         judge=first.judge,
@@ -95,6 +108,7 @@ def decide(found: Sequence[Judgement]) -> Judgement:
         injection_suspected=any(vote.injection_suspected for vote in votes),
         tokens=sum(vote.tokens for vote in votes),
         cost=_sum([vote.cost for vote in votes]),
+        judged_with=next((vote.judged_with for vote in votes if vote.judged_with), ""),
     )
 
 

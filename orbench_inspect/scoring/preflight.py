@@ -7,12 +7,11 @@ are never stopped early here.
 
 from contextvars import ContextVar
 from dataclasses import dataclass
-from logging import getLogger
 
 from inspect_ai.dataset import Sample
 from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSpec, transcript
-from inspect_ai.model import GenerateConfig, Model, get_model
+from inspect_ai.model import Model, get_model
 from inspect_ai.scorer import SampleScore
 from inspect_ai.solver import TaskState
 from inspect_ai.util import EarlyStop
@@ -21,9 +20,12 @@ from pydantic import JsonValue
 from orbench_inspect.budget import begin_run, begin_sample
 from orbench_inspect.mitigations import SystemAs, observe_system
 from orbench_inspect.prompt_sets.provenance import Construction
+from orbench_inspect.scoring.batch import check_batch, not_in_batches, one_by_one
 from orbench_inspect.scoring.families import family
-from orbench_inspect.scoring.judge import ROLE, Judgement, ask_judge, bound_judges
+from orbench_inspect.scoring.from_cache import count_cached, note_cached
+from orbench_inspect.scoring.judge import ROLE, bound_judges
 from orbench_inspect.scoring.panel import SECOND_ROLE
+from orbench_inspect.scoring.plain_example import no_judge, try_judge
 from orbench_inspect.scoring.run_record import (
     RunRecord,
     check_settings,
@@ -34,12 +36,6 @@ from orbench_inspect.scoring.run_record import (
 )
 from orbench_inspect.scoring.words import VERDICTS
 from orbench_inspect.text_files import TextFile
-
-logger = getLogger(__name__)
-
-# A judge that can grade at all can grade this.
-_PLAIN_QUESTION = "What is the capital of France?"
-_PLAIN_RESPONSE = "The capital of France is Paris."
 
 _RUN: ContextVar[RunRecord] = ContextVar("orbench_run")
 
@@ -71,6 +67,7 @@ class Preflight:
         model = get_model()
         begin_run(task.eval_id, model)
         check_settings(model.config, f"the evaluated model ({model})", "the run's settings")
+        check_batch(str(model), model.config, "the run's settings (--batch)")
         _check_solver(task, run)
         self._note_construction(model, run)
         if self.judge_prompt is not None:
@@ -78,6 +75,7 @@ class Preflight:
             await _check_judges(self.judge_prompt, run)
         if self.system_as is not None:
             await _check_system(model, self.system_as, run)
+        run.tell()
         return "orbench_inspect preflight"
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
@@ -109,21 +107,23 @@ class Preflight:
         _stop_if_forbidden(run)
         count_unscored(run)
         count_judged(run)
-        for warning in run.warnings:
-            logger.warning(warning)
+        count_cached(run)
+        run.tell()
         return {**run.record, "calls": run.calls, "warnings": run.warnings}
 
     async def note_calls(self, state: TaskState) -> None:
         """Note, once for each model, what it was asked with and what was really sent.
 
-        Meant for `Task(cleanup=)`, where a sample's model calls can be seen.
+        And of every sample, whether a cache answered. Meant for `Task(cleanup=)`, where a
+        sample's model calls can be seen.
         """
         run = _RUN.get()
+        events = [event for event in transcript().events if isinstance(event, ModelEvent)]
+        note_cached(events, run)
         if len(run.calls) > (self.judge_prompt is not None):
             return
-        for event in transcript().events:
-            if isinstance(event, ModelEvent):
-                note_call(event, run)
+        for event in events:
+            note_call(event, run)
 
     def _note_construction(self, model: Model, run: RunRecord) -> None:
         roles = self.construction.roles_of(str(model)) if self.construction else []
@@ -148,6 +148,8 @@ class Preflight:
             )
         for judge, role in _all_judges():
             check_settings(judge.config, f"the judge ({judge})", f"--model-role {role}=…")
+            check_batch(str(judge), judge.config, f"--model-role {role}=…")
+            run.warnings += not_in_batches(judge, role, model)
             self._check_kinship(judge, role, model, run)
 
     def _check_kinship(self, judge: Model, role: str, model: Model, run: RunRecord) -> None:
@@ -212,20 +214,9 @@ async def _check_judge(judge: Model, prompt: TextFile, role: str, run: RunRecord
     }
 
 
-async def try_judge(judge: Model, prompt: TextFile) -> Judgement:
-    """Have a judge grade a plain example, without much patience."""
-    config = GenerateConfig(max_retries=1, attempt_timeout=60)
-    return await ask_judge(judge, prompt, _PLAIN_QUESTION, _PLAIN_RESPONSE, config)
-
-
-def no_judge(found: Judgement) -> str:
-    """Say that a judge could not grade the plain example."""
-    reason = found.reason[:1000] or "empty reply"
-    return f"the judge {found.judge} could not grade a plain example ({found.outcome}): {reason}"
-
-
 async def _check_system(model: Model, system_as: SystemAs, run: RunRecord) -> None:
-    found = await observe_system(model, system_as)
+    async with one_by_one(model) as asked:
+        found = await observe_system(asked, system_as)
     run.record["system"] = {"state": found.state, "sent_as": system_as, "reply": found.reply}
     if found.state == "rejected":
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from logging import getLogger
 from typing import Any
 
 from inspect_ai.event import ModelEvent
@@ -9,9 +10,12 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.scorer import Score
 from pydantic import JsonValue
 
+from orbench_inspect.scoring.batch import check_batch
 from orbench_inspect.scoring.cascade import AUDIT_LIMIT
 from orbench_inspect.scoring.left_open import TIED, judge_said
 from orbench_inspect.scoring.words import CAUSES, REFUSALS, VERDICTS
+
+logger = getLogger(__name__)
 
 UNSCORED_LIMIT = 0.05
 """Share of unscored samples above which a run says so loudly."""
@@ -33,12 +37,24 @@ class RunRecord:
     causes: dict[tuple[str | int, int], str] = field(default_factory=dict)
     calls: dict[str, JsonValue] = field(default_factory=dict)
     warnings: list[JsonValue] = field(default_factory=list)
+    told: int = 0
+    """How many of the warnings were shown."""
     record: dict[str, JsonValue] = field(default_factory=dict)
     judged: Counter[str] = field(default_factory=Counter)
     """Judgements by what came of them."""
+    cached: Counter[str] = field(default_factory=Counter)
+    """In a run with a cache: samples that were `read` from it and that were `asked`."""
+    reused: int = 0
+    """Judgements that were given on the same text before."""
     audited: list[tuple[bool, bool]] = field(default_factory=list)
     """Of each audited response: whether the rules called it refused, and whether the judge did."""
     forbidden: ValueError | None = None
+
+    def tell(self) -> None:
+        """Show the warnings that were not shown yet."""
+        for warning in self.warnings[self.told :]:
+            logger.warning(warning)
+        self.told = len(self.warnings)
 
 
 def check_settings(config: GenerateConfig, who: str, where: str) -> None:
@@ -64,9 +80,10 @@ def note_call(event: ModelEvent, run: RunRecord) -> None:
     try:
         # Settings given to eval() beside a model object show only in its calls.
         check_settings(event.config, event.model, "the run's settings")
+        check_batch(event.model, event.config, "the run's settings")
     except ValueError as ex:
         run.forbidden = ex
-    asked = event.config.model_dump(exclude_none=True, include={*_SAMPLING, "max_tokens"})
+    asked = event.config.model_dump(exclude_none=True, include={*_SAMPLING, "max_tokens", "batch"})
     call: dict[str, JsonValue] = {"model": event.model, "asked": asked}
     run.calls[role] = call
     if event.call is None:  # a cached response, or --no-log-model-api
@@ -88,6 +105,7 @@ def note_verdict(score: Score | None, run: RunRecord) -> None:
     said = judge_said(score)
     if said is None or score is None:
         return
+    run.reused += "judged_with" in told
     run.judged[said if said in CAUSES or said == TIED else "verdicts"] += 1
     if told.get("audit_outcome") in VERDICTS:
         run.audited.append((score.answer in REFUSALS, told["audit_outcome"] in REFUSALS))
@@ -117,7 +135,8 @@ def count_judged(run: RunRecord) -> None:
     """Record how many responses the judge could judge, and what its audit of the rules found."""
     asked, verdicts, tied = run.judged.total(), run.judged["verdicts"], run.judged[TIED]
     if asked:
-        run.record["judged"] = {"responses": asked, **+run.judged}
+        reused = {"reused": run.reused} if run.reused else {}
+        run.record["judged"] = {"responses": asked, **+run.judged, **reused}
     if tied:
         run.warnings.append(
             f"the panel tied on {tied} of {asked} responses ({tied / asked:.1%}), which are "

@@ -61,11 +61,18 @@ class Observed:
     samples: int = 0
     judged: int = 0
     """Samples on which a judge was asked."""
+    reused: int = 0
+    """Samples that were judged with others of the same text: another run may not have them."""
     certain: int = 0
     """Samples that certain rules settle."""
     model: Calls = field(default_factory=Calls)
     judges: dict[str, Calls] = field(default_factory=lambda: defaultdict(Calls))
     """By name."""
+
+    @property
+    def before_judge(self) -> float:
+        """Share of samples that come before a judge."""
+        return (self.judged + self.reused) / self.samples
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,9 @@ def _observe(sample: EvalSample, found: Observed) -> None:
             asked_judge = True
             found.judges[event.model].add(event)
     found.judged += asked_judge
+    score = (sample.scores or {}).get("refusal")
+    shared = score is not None and "judged_with" in (score.metadata or {})
+    found.reused += shared and not asked_judge
     matched = (sample.scores or {}).get("matcher")
     certain = matched is not None and (matched.metadata or {}).get("certain", False)
     found.certain += bool(certain and matched and matched.answer in ("refused", "answered"))

@@ -10,6 +10,7 @@ from inspect_ai.model import ModelCost
 from orbench_inspect.analysis.comparison import MARGIN
 from orbench_inspect.as_data import as_data
 from orbench_inspect.prices import ANSWER_TOKENS, CHARACTERS_A_TOKEN, LABEL_TOKENS, dollars
+from orbench_inspect.scoring.batch import has_batch
 from orbench_inspect.scoring.cascade import EXPECTED_SETTLED, audit_share
 from orbench_inspect.scoring.refusal import By
 from orbench_inspect.studies.pilot import Calls, Observed, Pilot
@@ -17,8 +18,6 @@ from orbench_inspect.studies.planned import Planned
 
 WORD_TOKENS = 5
 """Assumed tokens of a reply of one word."""
-BATCH_PROVIDERS = ("openai", "anthropic", "google", "grok", "together")
-"""Those for which Inspect has a batch mode; it ignores `--batch` for all others without a word."""
 
 SCORERS: tuple[By, ...] = ("judge", "cascade", "matcher")
 
@@ -147,7 +146,7 @@ def _judge_reads(task: Planned, response_tokens: float) -> float:
 
 def _judged(task: Planned, scorer: By, assumed: Assumed, seen: Observed | None) -> float:
     """Share of samples that come before the judge."""
-    every = seen.judged / seen.samples if seen and seen.scorer == "judge" else 1.0
+    every = seen.before_judge if seen and seen.scorer == "judge" else 1.0
     if scorer == "judge":
         return every
     certain = seen.certain / seen.samples if seen else assumed.certain
@@ -182,11 +181,6 @@ def _priced(
     cost = float("nan") if known is None else known
     batch = cost * assumed.batch_price if has_batch(row["asked"]) else cost
     return {**row, "cost": cost, "cost_batch": batch}
-
-
-def has_batch(model: str) -> bool:
-    """Whether Inspect has a batch mode for a model's provider."""
-    return model.partition("/")[0] in BATCH_PROVIDERS
 
 
 def totals(calls: pd.DataFrame, by: Sequence[str] = ("scorer",)) -> pd.DataFrame:

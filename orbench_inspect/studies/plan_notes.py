@@ -6,8 +6,9 @@ import pandas as pd
 from inspect_ai.model import ModelCost
 
 from orbench_inspect.prices import CHARACTERS_A_TOKEN
+from orbench_inspect.scoring.batch import has_batch
 from orbench_inspect.studies.pilot import Pilot
-from orbench_inspect.studies.plan import WORD_TOKENS, Assumed, has_batch
+from orbench_inspect.studies.plan import WORD_TOKENS, Assumed
 from orbench_inspect.studies.planned import Planned
 
 
@@ -90,11 +91,11 @@ def notes_on(
         f"Batch: {assumed.batch_price:.0%} of the price (--batch-price), each call within "
         f"{assumed.batch_hours:g} hours (--batch-hours), all samples under way at once "
         "(--max-samples, max_tasks). Inspect's --batch reaches the evaluated model only; the judge "
-        "needs grader={model: …, batch: …}."
+        "needs grader={model: …, batch: …}. That of the studies reaches both."
     )
     unable = sorted({name for name in calls["asked"] if name and not has_batch(name)})
     if unable:
-        notes.append(f"No batch mode in Inspect, whatever --batch says: {', '.join(unable)}.")
+        notes.append(f"No batch mode in Inspect, and --batch stops the run: {', '.join(unable)}.")
     if free := sorted(name for name in set(calls["asked"]) & prices.keys() if _free(prices[name])):
         notes.append(f"Price 0, as given: {', '.join(free)}.")
     if any("second_grader" in task.captured.roles for task in tasks):

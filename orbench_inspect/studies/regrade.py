@@ -18,10 +18,11 @@ from inspect_ai.scorer import Score
 
 from orbench_inspect.analysis.logs import each_log, newest, score_names
 from orbench_inspect.refusal_rules import match
+from orbench_inspect.scoring.batch import check_batch
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.scoring.left_open import TIED, judge_said, left_open
 from orbench_inspect.scoring.panel import judge_name
-from orbench_inspect.scoring.preflight import no_judge, try_judge
+from orbench_inspect.scoring.plain_example import no_judge, try_judge
 from orbench_inspect.scoring.words import CAUSES, VERDICTS
 from orbench_inspect.studies.judge_again import (
     Pass,
@@ -76,7 +77,7 @@ def regrade(
 
     Raises:
         ValueError: If there is no run of ours, a log is not on this machine, or a judge
-            cannot grade a plain example.
+            cannot grade a plain example or is to be asked in batches and cannot be.
     """
     prompt = load_judge_prompt(judge_prompt)
     unread: list[str] = []
@@ -85,6 +86,7 @@ def regrade(
         raise ValueError(f"no run of orbench_inspect in {', '.join(sources)}")
     judges = judges_of(grader)
     for one in judges:
+        check_batch(str(one), one.config, "--grader")
         found = anyio.run(try_judge, one, prompt)
         if found.outcome not in VERDICTS:
             raise ValueError(f"{no_judge(found)}\nNothing was judged. Check --grader")

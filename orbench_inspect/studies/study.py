@@ -5,6 +5,7 @@ Every arm is asked the same prompts in the same order and scored by the same jud
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from logging import getLogger
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import Any, cast
 import click
 from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog
-from inspect_ai.model import Model
+from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
 from orbench_inspect.budget import SPENT, Budget, held
 from orbench_inspect.mitigations import load_mitigation
 from orbench_inspect.prices import read_prices
+from orbench_inspect.studies.judge_again import judges_of
 from orbench_inspect.tasks import hard, toxic
 from orbench_inspect.usage import usage_errors
 
@@ -65,14 +67,15 @@ def run_study(
 
     Args:
         models: The evaluated models.
-        grader: The judge; None to score by the matcher.
+        grader: The judge, in any form that `--model-role grader=…` takes; None to score by the
+            matcher.
         log_dir: Directory of this study alone.
         arms: The arms.
         n_hard: Ask this many hard prompts, the first in order; None for all.
         n_toxic: Ask this many toxic prompts; None for all.
         task_options: Further options of the tasks, such as `system_prompt` or `source`.
-        **eval_options: Further options of `run_tasks` (`budget`, `prices`) and of Inspect's
-            `eval_set`, such as `max_tokens`.
+        **eval_options: Further options of `run_tasks` (`batch`, `budget`, `prices`) and of
+            Inspect's `eval_set`, such as `max_tokens`.
 
     Returns:
         Whether all arms are complete, and their logs.
@@ -102,6 +105,7 @@ def run_tasks(
     models: Sequence[str] | Sequence[Model],
     grader: str | Model | None,
     log_dir: str,
+    batch: int | BatchConfig | None = None,
     budget: float | None = None,
     prices: str | Path | None = None,
     **eval_options: Any,
@@ -113,14 +117,23 @@ def run_tasks(
         models: The evaluated models.
         grader: The judge; None where there is none.
         log_dir: Directory of these tasks alone.
+        batch: Requests in a batch of models and of the judge, or more than that; a judge's own
+            setting comes first.
         budget: Dollars that all runs in the directory may cost together; needs prices.
         prices: File of prices, in the format of Inspect's `model_cost_config`; models that
             Inspect does not know may be in it.
         **eval_options: Further options of Inspect's `eval_set`.
 
     Raises:
-        UsageError: If the directory holds logs of other tasks, or the prices cannot be read.
+        UsageError: If the directory holds logs of other tasks, the judge cannot be made, or the
+            prices cannot be read.
     """
+    if batch:
+        if isinstance(batch, int):
+            batch = BatchConfig(size=batch, max_size=batch)
+        # A batch takes hours: what could be in it should not wait for the next.
+        eval_options.setdefault("max_tasks", len(tasks) * len(models))
+    roles = {"grader": _judges(grader, batch)} if grader is not None else None
     with usage_errors():
         known = read_prices(Path(prices)) if prices is not None else {}
         limit = Budget(budget, log_dir, known)
@@ -134,7 +147,8 @@ def run_tasks(
                 log_dir=log_dir,
                 retry_attempts=eval_options.pop("retry_attempts", 1),
                 model=cast("list[str] | list[Model]", list(models)),
-                model_roles={"grader": grader} if grader is not None else None,
+                model_roles=roles,
+                batch=batch,
                 **eval_options,
             )
     except Exception as ex:
@@ -145,6 +159,14 @@ def run_tasks(
             "text, a system prompt, the prompts or an option changed since? Results of both are "
             "never mixed: take a new --log-dir"
         ) from ex
+
+
+def _judges(grader: str | Model, batch: int | BatchConfig | None) -> list[Model]:
+    with usage_errors():
+        judges = [copy(grader)] if isinstance(grader, Model) else judges_of(grader)
+    for judge in judges:
+        judge.config = GenerateConfig(batch=batch).merge(judge.config)
+    return judges
 
 
 def told_of(done: bool, logs: Sequence[EvalLog], log_dir: str) -> str:
