@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from orbench_inspect.analysis.labelled_share import LabelledShare, drawn_weights
+from orbench_inspect.analysis.labelled_share import LabelledShare, weigh
 from orbench_inspect.scoring.agreement import DRAWS, SEED, Floats
 
 JEFFREYS = 0.5
@@ -142,7 +142,7 @@ def _shares(
     others = counts[~labelled] @ cells[~labelled][:, occur]
     drawn[occur] = chance.standard_gamma(others + JEFFREYS, (DRAWS, len(others))).T
     own = counts[labelled, None] * cells[labelled]
-    drawn += own.T @ drawn_weights(list(prompts[labelled]))
+    drawn[occur] += weigh(own[:, occur].T, list(prompts[labelled]))
     drawn /= drawn.sum(axis=0)
     return drawn
 

@@ -17,6 +17,9 @@ from scipy.special import betaln
 
 from orbench_inspect.scoring.agreement import DRAWS, SEED, Floats
 
+_AT_ONCE = 32
+"""Prompts whose draws are in memory side by side: more are no faster."""
+
 
 @dataclass(frozen=True)
 class LabelledShare:
@@ -50,15 +53,25 @@ class LabelledShare:
 
     @cached_property
     def _sums(self) -> Floats:
-        sums: Floats = np.stack([self.refused, self.answered]) @ drawn_weights(self.prompts)
+        sums: Floats = weigh(np.stack([self.refused, self.answered]), self.prompts)
         return sums
 
 
-def drawn_weights(prompts: Sequence[str]) -> NDArray[np.float32]:
-    """Draws of the weights of prompts, each of mean 1: an array of prompts x draws."""
-    if not prompts:
-        return np.zeros((0, DRAWS), dtype=np.float32)
-    return np.stack([_weight(prompt) for prompt in prompts])
+def weigh(counts: Floats, prompts: Sequence[str]) -> Floats:
+    """Sum counts over prompts, each times the drawn weight of its prompt, of mean 1.
+
+    Args:
+        counts: An array of sums x prompts.
+        prompts: Ids of the prompts.
+
+    Returns:
+        An array of sums x draws.
+    """
+    total: Floats = np.zeros((len(counts), DRAWS))
+    for n in range(0, len(prompts), _AT_ONCE):
+        of = slice(n, n + _AT_ONCE)
+        total += counts[:, of] @ np.stack([_weight(prompt) for prompt in prompts[of]])
+    return total
 
 
 @lru_cache(maxsize=2_000)

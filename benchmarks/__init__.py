@@ -1,0 +1,1 @@
+"""What measures speed, memory and the coverage of intervals; not tests."""
