@@ -17,7 +17,6 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from orbench_inspect.scoring.agreement import Stratum, agree
 from orbench_inspect.scoring.labels import Labelled
 
 
@@ -61,6 +60,9 @@ def agreement_measures() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
+        # Imported here: numpy would make every start of Inspect a tenth of a second slower.
+        from orbench_inspect.scoring.agreement import Stratum, agree
+
         told: dict[str, str | int | float | bool | None] = {}
         for group, pairs in _groups(scores).items():
             prefix = f"{group}_" if group else ""
