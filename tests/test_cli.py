@@ -31,8 +31,17 @@ def test_help_imports_nothing_heavy() -> None:
 def test_what_inspect_loads_of_us_is_light() -> None:
     code = (
         "import sys, orbench_inspect._registry;"
-        "print(sorted({'datasets', 'pandas', 'xllamacpp', 'openai', 'anthropic', 'scipy'}"
+        "print(sorted({'datasets', 'pandas', 'xllamacpp', 'openai', 'anthropic', 'scipy', 'ray'}"
         " & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_reading_rates_imports_no_statistics_of_comparisons() -> None:
+    code = (
+        "import sys, orbench_inspect.analysis.overview;"
+        "print(sorted({'scipy.stats', 'statsmodels', 'altair'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 ALPHA = 0.05
 
@@ -42,6 +41,8 @@ def answer_questions(differences: pd.DataFrame, margin: float) -> pd.DataFrame:
 
 def _holm(p: "pd.Series[float]") -> "pd.Series[float]":
     """Holm's adjusted p's (Holm, Scand. J. Stat. 6, 1979)."""
+    from statsmodels.stats.multitest import multipletests  # over a second
+
     return pd.Series(multipletests(p, ALPHA, method="holm")[1], index=p.index)
 
 

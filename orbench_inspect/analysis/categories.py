@@ -4,7 +4,6 @@ from math import hypot
 from typing import Any
 
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 from orbench_inspect.analysis.paired import compare_values
 from orbench_inspect.analysis.rates import by_prompt
@@ -43,6 +42,8 @@ def categories(
     frame = pd.DataFrame(rows)
     if frame.empty:
         return frame, frame
+    from statsmodels.stats.multitest import multipletests  # over a second
+
     frame["p_bh"] = frame.groupby(["group", "arm"])["p"].transform(
         lambda p: multipletests(p, method="fdr_bh")[1]
     )

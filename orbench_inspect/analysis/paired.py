@@ -10,8 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import binom, norm
+from scipy.special import bdtr, ndtr
 
 LEVEL = 0.95
 _MOST_FLIPPED = 2_000
@@ -87,8 +86,8 @@ def binary_pairs(up: int, down: int, n: int, margin: float) -> Paired:
         lower=lower,
         upper=upper,
         p=mcnemar_exact(up, down),
-        p_fewer=float(binom.cdf(up, up + down, 0.5)) if up + down else 1.0,
-        p_not_worse=float(norm.sf(_tango_z(up, down, n, -margin))) if n else 1.0,
+        p_fewer=float(bdtr(up, up + down, 0.5)) if up + down else 1.0,
+        p_not_worse=float(ndtr(-_tango_z(up, down, n, -margin))) if n else 1.0,
         effective=n,
         discordance=(up + down) / n if n else 0.0,
         method="exact McNemar, Tango interval",
@@ -99,7 +98,7 @@ def mcnemar_exact(up: int, down: int) -> float:
     """Two-sided exact p of McNemar's test (McNemar, Psychometrika 12, 1947)."""
     if up + down == 0:
         return 1.0
-    return min(1.0, 2 * float(binom.cdf(min(up, down), up + down, 0.5)))
+    return min(1.0, 2 * float(bdtr(min(up, down), up + down, 0.5)))
 
 
 def tango_interval(up: int, down: int, n: int, level: float = LEVEL) -> tuple[float, float]:
@@ -119,6 +118,8 @@ def tango_interval(up: int, down: int, n: int, level: float = LEVEL) -> tuple[fl
     """
     if n == 0:
         return -1.0, 1.0
+    from scipy.optimize import brentq  # half a second
+
     z = NormalDist().inv_cdf((1 + level) / 2)
     estimate = (up - down) / n
 
@@ -181,7 +182,7 @@ def weighted_pairs(differences: Floats, weights: Floats, margin: float) -> Paire
         upper=min(1.0, centre + _Z * spread),
         p=p,
         p_fewer=p_fewer,
-        p_not_worse=float(norm.sf((centre + margin) / spread)),
+        p_not_worse=float(ndtr(-(centre + margin) / spread)),
         effective=effective,
         discordance=square,
         method="sign-flip test, adjusted Wald interval",
@@ -195,7 +196,7 @@ def _flip_signs(terms: Floats) -> tuple[float, float]:
         return 1.0, 1.0
     if len(terms) > _MOST_FLIPPED:
         z = observed / sqrt(float(terms @ terms))
-        return float(2 * norm.sf(abs(z))), float(norm.cdf(z))
+        return float(2 * ndtr(-abs(z))), float(ndtr(z))
     chance = np.random.default_rng(_SEED)
     sums = np.concatenate(
         [(2.0 * chance.integers(0, 2, (1_000, len(terms))) - 1) @ terms for _ in range(10)]
@@ -220,7 +221,7 @@ def power_not_worse(n: float, discordance: float, margin: float) -> float:
         return 0.0
     half = n * discordance / 2
     null = sqrt(_tango_variance(half, half, n, -margin))
-    return float(norm.cdf((margin * n - _Z * null) / sqrt(n * discordance)))
+    return float(ndtr((margin * n - _Z * null) / sqrt(n * discordance)))
 
 
 def minimum_detectable(n: float, discordance: float, power: float = 0.8) -> float:
@@ -236,11 +237,12 @@ def minimum_detectable(n: float, discordance: float, power: float = 0.8) -> floa
     """
     if n <= 0 or discordance <= 0:
         return float("nan")
+    from scipy.optimize import brentq  # half a second
 
     def lacking(difference: float) -> float:
         spread = sqrt(max(discordance - difference**2, 1e-12))
         reached = (difference * sqrt(n) - _Z * sqrt(discordance)) / spread
-        return float(norm.cdf(reached)) - power
+        return float(ndtr(reached)) - power
 
     largest = min(discordance, 1.0)
     return float(brentq(lacking, 0.0, largest)) if lacking(largest) > 0 else float("nan")

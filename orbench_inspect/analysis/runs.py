@@ -50,6 +50,7 @@ class Runs:
     """What a reader must know of the logs: superseded, unfinished, foreign, failed."""
 
 
+@collection_paused()
 def read_runs(*sources: str) -> Runs:
     """Read runs from directories, log files, or any URL that fsspec knows.
 
@@ -67,13 +68,13 @@ def read_runs(*sources: str) -> Runs:
     sample_rows: list[dict[str, Any]] = []
     for log in newest(list(_ours(sources, notes)), notes):
         _note_state(log, notes)
-        with collection_paused():
-            summaries = read_eval_log_sample_summaries(log.location)
-            for told in _scores(log, summaries, notes):
-                run = len(run_rows)
-                run_rows.append({"run": run, **told})
-                where = {"run": run, "file": log.location, "score": told["score"]}
-                sample_rows += [{**where, **_sample(s, told["score"])} for s in summaries]
+        summaries = read_eval_log_sample_summaries(log.location)
+        for told in _scores(log, summaries, notes):
+            run = len(run_rows)
+            run_rows.append({"run": run, **told})
+            where = {"run": run, "file": log.location, "score": told["score"]}
+            sample_rows += [{**where, **_sample(s, told["score"])} for s in summaries]
+        del summaries
     if not run_rows:
         raise ValueError(
             f"no run of orbench_inspect in {', '.join(sources)}"

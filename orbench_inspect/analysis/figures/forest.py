@@ -4,7 +4,6 @@ from typing import Any
 
 import altair as alt
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 from orbench_inspect.analysis.answers import ALPHA
 from orbench_inspect.analysis.comparison import Comparison
@@ -99,5 +98,7 @@ def _panel(rows: pd.DataFrame, comparison: Comparison) -> Any:
 def _holm(p: "pd.Series[float]") -> list[str]:
     if p.empty:
         return []
+    from statsmodels.stats.multitest import multipletests  # over a second
+
     found = multipletests(p, ALPHA, method="holm")[0]
     return ["differs (Holm 5%)" if differs else "not shown to differ" for differs in found]
