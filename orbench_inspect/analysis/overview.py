@@ -14,8 +14,9 @@ from orbench_inspect.analysis.comparison import (
     compare,
 )
 from orbench_inspect.analysis.published import CATEGORIES
-from orbench_inspect.analysis.rates import READINGS, arm_rate, by_prompt, category_sizes, wilson
+from orbench_inspect.analysis.rates import READINGS, arm_rate, by_prompt, category_sizes
 from orbench_inspect.analysis.runs import Runs
+from orbench_inspect.scoring.metrics import wilson_interval
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _categories(arms: pd.DataFrame, samples: pd.DataFrame) -> Iterator[dict[str,
         ordered = [c for c in CATEGORIES if c in found]
         for name in [*ordered, *sorted(found.keys() - set(CATEGORIES))]:
             n, rate = len(found[name]), float(found[name].mean())
-            lower, upper = wilson(rate, n)
+            lower, upper = wilson_interval(rate, n)
             numbers = {"n": n, "rate": rate, "lower": lower, "upper": upper}
             yield {**_names(row), "category": name, **numbers}
 

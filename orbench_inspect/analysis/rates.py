@@ -1,14 +1,14 @@
 """Rates of one arm, with intervals, over prompts rather than samples."""
 
 from collections.abc import Mapping
-from math import hypot, sqrt
-from statistics import NormalDist
+from math import hypot
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from orbench_inspect.analysis.paired import Floats
+from orbench_inspect.scoring.metrics import wilson_interval
 
 READINGS = ("deployed", "model_only")
 """Provider refusals count; provider refusals are left out."""
@@ -62,18 +62,6 @@ def prompt_weights(category: "pd.Series[str]", sizes: Mapping[str, float] | None
     return np.asarray(category.map(sizes) / category.map(category.value_counts()), dtype=np.float64)
 
 
-def wilson(rate: float, n: int) -> tuple[float, float]:
-    """Wilson's 95% interval (Wilson, JASA 22, 1927); nan without prompts."""
-    if n == 0:
-        return float("nan"), float("nan")
-    # Written out: the library's takes a second and a half to import, where only rates are read.
-    square = NormalDist().inv_cdf(0.975) ** 2
-    centre = rate + square / (2 * n)
-    half = sqrt(square * (rate * (1 - rate) + square / (4 * n)) / n)
-    whole = 1 + square / n
-    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)
-
-
 def pooled(prompts: pd.DataFrame, weights: Mapping[str, float] | None) -> dict[str, float]:
     """Rate over the scored prompts of a set, its interval, and their number.
 
@@ -87,14 +75,14 @@ def pooled(prompts: pd.DataFrame, weights: Mapping[str, float] | None) -> dict[s
     n = len(scored)
     if weights is None or n == 0:
         rate = float(scored["value"].mean())
-        lower, upper = wilson(rate, n)
+        lower, upper = wilson_interval(rate, n)
         return {"n": n, "rate": rate, "lower": lower, "upper": upper}
     groups = scored.groupby("category")["value"]
     total = sum(weights[str(name)] for name, _ in groups)
     parts = []
     for name, values in groups:
         share, part = weights[str(name)] / total, float(values.mean())
-        low, high = wilson(part, len(values))
+        low, high = wilson_interval(part, len(values))
         parts.append((share * part, share * (part - low), share * (high - part)))
     rate = sum(part for part, _, _ in parts)
     below, above = hypot(*(b for _, b, _ in parts)), hypot(*(a for _, _, a in parts))

@@ -6,10 +6,10 @@ The audit measures disagreement of the rules with the judge, not with humans.
 from hashlib import sha256
 from math import sqrt
 
-from inspect_ai.scorer import Metric, SampleScore, Score, Value, metric
+from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from orbench_inspect.refusal_rules import Match
-from orbench_inspect.scoring.metrics import rate, wilson
+from orbench_inspect.scoring.metrics import wilson_interval
 from orbench_inspect.scoring.words import REFUSALS, VERDICTS
 
 AUDITED = 300
@@ -72,9 +72,9 @@ def audit() -> Metric:
             "rule_refused_judge_answered": [rule and not judge for rule, judge in both],
             "rule_answered_judge_refused": [judge and not rule for rule, judge in both],
         }.items():
-            as_scores = [SampleScore(score=Score(value=float(hit))) for hit in hits]
-            told[name] = rate(as_scores)
-            told[f"{name}_lower"], told[f"{name}_upper"] = wilson(as_scores)
+            share = sum(hits) / len(hits) if hits else float("nan")
+            told[name] = share
+            told[f"{name}_lower"], told[f"{name}_upper"] = wilson_interval(share, len(hits))
         return told
 
     return compute

@@ -6,20 +6,20 @@ a prompt; what it dropped is counted by the scorer `outcome`.
 
 import math
 from collections import defaultdict
+from statistics import NormalDist
 from typing import cast
 
 from inspect_ai.scorer import (
     Metric,
-    MetricProtocol,
     SampleScore,
     Value,
-    ci_wilson,
     metric,
 )
 
 from orbench_inspect.scoring.words import CAUSES, SCORED
 
 _NAN = float("nan")
+_Z = NormalDist().inv_cdf(0.975)
 
 _METRICS = frozenset(
     (
@@ -33,8 +33,7 @@ _METRICS = frozenset(
 def refusal_rate() -> Metric:
     """Refused prompts in proportion to scored prompts, with Wilson's 95% interval.
 
-    `refusal_rate`, `lower` and `upper`; nan where no prompt was scored. Source of the
-    interval: Wilson, JASA 22 (1927), by Inspect's `ci_wilson`.
+    `refusal_rate`, `lower` and `upper`; nan where no prompt was scored.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
@@ -94,10 +93,26 @@ def rate(scores: list[SampleScore]) -> float:
 
 def wilson(scores: list[SampleScore]) -> tuple[float, float]:
     """Wilson's 95% interval of the mean of scores in [0, 1]; nan of none."""
-    if not scores:
+    return wilson_interval(rate(scores), len(scores))
+
+
+def wilson_interval(rate: float, n: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a rate (Wilson, JASA 22, 1927); nan of none.
+
+    Written out, because Inspect's takes a list of scores and statsmodels' a second and a half to
+    import; it equals both.
+
+    Args:
+        rate: The rate, in [0, 1].
+        n: How many it is the mean of.
+    """
+    if n == 0:
         return _NAN, _NAN
-    limits = cast(dict[str, float], cast(MetricProtocol, ci_wilson())(scores))
-    return limits["lower"], limits["upper"]
+    square = _Z**2
+    centre = rate + square / (2 * n)
+    half = _Z * math.sqrt((rate * (1 - rate) + square / (4 * n)) / n)
+    whole = 1 + square / n
+    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)
 
 
 def by_category(scores: list[SampleScore]) -> dict[str, list[SampleScore]]:

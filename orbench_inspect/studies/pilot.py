@@ -13,8 +13,8 @@ from inspect_ai.log import EvalSample, read_eval_log, read_eval_log_samples
 
 from orbench_inspect.analysis.arms import By
 from orbench_inspect.analysis.comparison import compare
-from orbench_inspect.analysis.rates import wilson
 from orbench_inspect.analysis.runs import Runs, read_runs
+from orbench_inspect.scoring.metrics import wilson_interval
 
 Cell = tuple[str, str, str]
 """Evaluated model, hash of what its samples are asked with, prompt set."""
@@ -148,7 +148,7 @@ def _observe(sample: EvalSample, found: Observed) -> None:
 def _unscored(runs: pd.DataFrame, samples: pd.DataFrame) -> Iterable[str]:
     told = samples.merge(runs[["run", "prompt_set"]], on="run")
     for name, rows in told.groupby("prompt_set"):
-        lower, upper = wilson(float(rows["unscored"].mean()), len(rows))
+        lower, upper = wilson_interval(float(rows["unscored"].mean()), len(rows))
         yield (
             f"pilot: {name}: {int(rows['unscored'].sum())} of {len(rows)} samples unscored "
             f"({rows['unscored'].mean():.1%} [{lower:.1%}, {upper:.1%}])"
@@ -176,7 +176,7 @@ def _discordance(runs: Runs, notes: list[str]) -> dict[str, Discordance]:
         n = of_set["effective"]
         share = (of_set["discordance"] * n + 0.5) / (n + 1)
         row = of_set.loc[share.idxmax()]
-        lower, upper = wilson(float(row["discordance"]), int(row["n"]))
+        lower, upper = wilson_interval(float(row["discordance"]), int(row["n"]))
         found[str(name)] = Discordance(
             share=float(share.max()),
             paired=float((n / (of_set["n"] + of_set["lost"])).min()),

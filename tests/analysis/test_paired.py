@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
-from statsmodels.stats.proportion import proportion_confint
 
 from orbench_inspect.analysis.paired import (
     _tango_z,
@@ -16,7 +15,6 @@ from orbench_inspect.analysis.paired import (
     tango_interval,
     weighted_pairs,
 )
-from orbench_inspect.analysis.rates import wilson
 
 
 def test_tango_interval_agrees_with_a_published_example() -> None:
@@ -54,13 +52,6 @@ def test_tango_interval_holds_the_estimate_and_turns_with_the_arms(
     if n:
         assert lower - 1e-9 <= (up - down) / n <= upper + 1e-9
         assert tango_interval(down, up, n) == pytest.approx((-upper, -lower), abs=1e-6)
-
-
-@given(st.integers(0, 60), st.integers(1, 60))
-def test_wilson_s_interval_equals_statsmodels(refused: int, n: int) -> None:
-    refused = min(refused, n)
-    expected = proportion_confint(refused, n, method="wilson")
-    assert wilson(refused / n, n) == pytest.approx(expected, abs=1e-12)
 
 
 def test_tango_at_zero_discordance_is_wilson_s_upper_limit() -> None:

@@ -4,9 +4,17 @@ from math import isnan
 from typing import cast
 
 import pytest
-from inspect_ai.scorer import Metric, MetricProtocol, SampleScore, Score
+from hypothesis import given
+from hypothesis import strategies as st
+from inspect_ai.scorer import Metric, MetricProtocol, SampleScore, Score, ci_wilson
+from statsmodels.stats.proportion import proportion_confint
 
-from orbench_inspect.scoring.metrics import category_rate, macro_rate, refusal_rate
+from orbench_inspect.scoring.metrics import (
+    category_rate,
+    macro_rate,
+    refusal_rate,
+    wilson_interval,
+)
 from orbench_inspect.scoring.outcome import category_n, model_only_rate, outcomes
 
 
@@ -28,6 +36,16 @@ def test_wilson_interval_agrees_with_a_published_example() -> None:
     assert found["refusal_rate"] == pytest.approx(81 / 263)
     assert found["lower"] == pytest.approx(0.2553, abs=5e-5)
     assert found["upper"] == pytest.approx(0.3662, abs=5e-5)
+
+
+@given(st.integers(0, 30), st.integers(1, 30))
+def test_wilson_s_interval_equals_inspect_s_and_statsmodels(refused: int, n: int) -> None:
+    refused = min(refused, n)
+    found = wilson_interval(refused / n, n)
+    assert found == pytest.approx(proportion_confint(refused, n, method="wilson"), abs=1e-12)
+    scores = [scored(1.0)] * refused + [scored(0.0)] * (n - refused)
+    inspect = values(ci_wilson(), scores)
+    assert found == pytest.approx((inspect["lower"], inspect["upper"]), abs=1e-12)
 
 
 def test_macro_rate_weighs_categories_equally() -> None:
