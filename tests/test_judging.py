@@ -275,6 +275,18 @@ def test_the_corrected_numbers_stand_in_every_form(study: Path, tmp_path: Path) 
     )
 
 
+def test_a_report_is_corrected_as_a_comparison_is(study: Path, tmp_path: Path) -> None:
+    path = fill(drawn(study, tmp_path), truth)
+    out = tmp_path / "report"
+    done = orbench("report", study, "--labels", path, "--calibrate", "partial", "-o", out)
+    assert done.exit_code == 0, done.output
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "labels of the arms of one side, partially pooled" in page
+    none = orbench("report", study, "--partial", "answered", "-o", tmp_path / "other")
+    assert none.exit_code == 2
+    assert "--calibrate and --partial go with --labels SHEET" in none.output
+
+
 def test_too_few_labels_say_how_many_more(study: Path, tmp_path: Path) -> None:
     path = drawn(study, tmp_path, 200)
     few = iter(range(1000))
