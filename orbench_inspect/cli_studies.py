@@ -30,7 +30,7 @@ def launch(
     """
     from time import monotonic
 
-    from orbench_inspect.studies.launch import Script
+    from orbench_inspect.studies.engines import Script
     from orbench_inspect.studies.launch import launch as launch_script
 
     live, told = sys.stderr.isatty(), monotonic()
