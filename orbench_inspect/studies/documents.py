@@ -16,7 +16,7 @@ from typing import Any
 from orbench_inspect.studies.capture import CAPTURE, read_manifest
 from orbench_inspect.studies.engines import Script
 from orbench_inspect.studies.engines.local import run_here
-from orbench_inspect.studies.progress import Work
+from orbench_inspect.studies.progress import Work, local_path
 
 NEEDS_INSPECT = (0, 3, 285)
 """Older ones may not know the documents, and would run the whole script instead."""
@@ -52,7 +52,7 @@ def tasks_of(script: Script) -> list[Work]:
                 f"eval_set and take --log-dir:\n{said[-2000:]}"
             )
         captured = read_manifest(path)
-    if os.path.abspath(captured.log_dir) != os.path.abspath(script.log_dir):
+    if _place(captured.log_dir) != _place(script.log_dir):
         raise ValueError(
             f"{script.path} writes to {captured.log_dir}, and not where --log-dir says"
         )
@@ -65,13 +65,14 @@ def tasks_of(script: Script) -> list[Work]:
     return [Work(task) for task in captured.tasks]
 
 
-def selection(script: Script, work: Work, connections: int) -> dict[str, Any]:
+def selection(script: Script, work: Work, connections: int, elsewhere: bool) -> dict[str, Any]:
     """The document that has a worker run one task.
 
     Args:
         script: The script.
         work: The task.
         connections: To the evaluated model; 0 for what the script says.
+        elsewhere: Whether who goes on with it may be on another machine.
     """
     told = work.captured
     named = {"identifier": told.identifier, "registry_name": told.registry_name}
@@ -79,17 +80,23 @@ def selection(script: Script, work: Work, connections: int) -> dict[str, Any]:
     task = {name: value for name, value in named.items() if value}
     if resume := work.to_resume():
         task["resume"] = resume
+    # On this machine each sample that is finished outlives its worker, by Inspect's realtime
+    # buffer. On others only what is written does: more often, though the whole log is written
+    # each time, and the buffer, of no use there, pays for it.
     overrides: dict[str, Any] = {
-        # Each sample that is finished outlives its worker on this machine; on others those
-        # that are written, a hundredth of the task at a time, since all is written each time.
-        "log_realtime": True,
-        "log_buffer": max(5, work.total // 100),
+        "log_realtime": not elsewhere,
+        "log_buffer": max(5, work.total // (400 if elsewhere else 100)),
     }
     if connections:
         overrides["generate_config"] = {"max_connections": connections}
     return {
         "version": _PROTOCOL,
-        "eval_set_id": sha256(os.path.abspath(script.log_dir).encode()).hexdigest()[:22],
+        "eval_set_id": sha256(_place(script.log_dir).encode()).hexdigest()[:22],
         "tasks": [task],
         "overrides": overrides,
     }
+
+
+def _place(log_dir: str) -> str:
+    path = local_path(log_dir)
+    return log_dir.rstrip("/") if path is None else os.path.abspath(path)

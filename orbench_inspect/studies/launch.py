@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from orbench_inspect.studies.documents import must_know_documents, selection, tasks_of
 from orbench_inspect.studies.engines import Ended, Engine, Script, Start, Worker
@@ -14,6 +15,7 @@ ATTEMPTS = 3
 _LOOK = 0.2
 _COUNT = 5.0
 _GRACE = 15.0
+_LATE = 60.0
 
 
 def launch(
@@ -23,6 +25,7 @@ def launch(
     show: Callable[[str], None] = print,
     progress: Callable[[str], None] = lambda line: None,
     engine: Engine = local,
+    part: tuple[int, int] = (1, 1),
 ) -> bool:
     """Run a script's tasks, or what is left of them.
 
@@ -37,34 +40,67 @@ def launch(
         show: Told what a person should read.
         progress: Told, over and over, where the launch stands.
         engine: Where the workers run.
+        part: The k-th of n launches that each take every n-th task, at the same time or not, on
+            one machine or many. The one that finds all tasks complete writes the set's records.
 
     Returns:
-        Whether every sample of every task is there and none failed.
+        Whether every sample of its tasks is there and none failed.
 
     Raises:
-        ValueError: If the script's tasks cannot be told, or Inspect is too old.
+        ValueError: If the script's tasks cannot be told, Inspect is too old, or workers do not
+            see the log directory that this launch sees.
     """
     must_know_documents()
     works = tasks_of(script)
     find_logs(works, script.log_dir)
-    workers = min(workers, len(works), max_connections or workers)
-    with engine(script) as start:
-        pool = _Pool(script, start, works, workers, max_connections, show)
-        try:
-            pool.run(progress)
-        finally:
-            pool.stop()
-    find_logs(works, script.log_dir)
-    if not all(work.finished for work in works):
-        lost = [work.label for work in works if not work.finished]
+    k, n = part
+    mine = works[k - 1 :: n]
+    elsewhere = engine is not local or n > 1
+    workers = min(workers, len(mine), max_connections or workers)
+    if not all(work.complete for work in mine):
+        with engine(script) as start:
+            pool = _Pool(script, start, mine, _shares(workers, max_connections), elsewhere, show)
+            try:
+                pool.run(progress)
+            finally:
+                pool.stop()
+        find_logs(works, script.log_dir)
+    if lost := [work.label for work in mine if not work.finished]:
         show(f"Not complete: {', '.join(lost)}\nThe same command asks what is missing")
         return False
-    # The script itself finds every task done, asks nothing and writes the set's records.
-    status, said = run_here(script)
-    show(said)
-    if failed := sum(work.failed for work in works):
+    failed = sum(work.failed for work in mine)
+    if failed:
         show(f"{failed} samples failed after {ATTEMPTS} attempts, and count as model_error")
-    return status == 0 and not failed
+    others = [work for number, work in enumerate(works) if number % n != k - 1]
+    if left := sum(not work.complete for work in others):
+        show(f"Part {k}/{n} is done; {left} tasks of other parts are not complete yet")
+        return not failed
+    return _write_records(script, show, shared=n > 1) and not failed
+
+
+def _shares(workers: int, max_connections: int | None) -> list[int]:
+    """The connections of each worker, or 0 for Inspect's own limit."""
+    share, rest = divmod(max_connections or 0, workers or 1)
+    return [share + (slot < rest) for slot in range(workers)]
+
+
+def _write_records(script: Script, show: Callable[[str], None], shared: bool) -> bool:
+    """Have the script itself find every task done: it asks nothing and writes the records."""
+    status, said = run_here(script)
+    if status and shared:
+        # Parts that end at the same moment both are here, and the other may have removed an
+        # attempt that is superseded while this one read it.
+        status, said = run_here(script)
+    show(said)
+    return status == 0
+
+
+@dataclass(frozen=True)
+class _Running:
+    worker: Worker
+    work: Work
+    logs: int
+    """How many the task had before."""
 
 
 class _Pool:
@@ -75,43 +111,43 @@ class _Pool:
         script: Script,
         start: Start,
         works: Sequence[Work],
-        workers: int,
-        max_connections: int | None,
+        connections: Sequence[int],
+        elsewhere: bool,
         show: Callable[[str], None],
     ) -> None:
         self.script, self.start, self.works, self.show = script, start, works, show
-        self.slots = dict.fromkeys(range(workers), 0)
-        if max_connections is not None:
-            share, rest = divmod(max_connections, workers)
-            self.slots = {slot: share + (slot < rest) for slot in range(workers)}
-        self.running: dict[int, tuple[Worker, Work]] = {}
+        self.connections, self.elsewhere = connections, elsewhere
+        self.running: dict[int, _Running] = {}
 
     def run(self, progress: Callable[[str], None]) -> None:
         """Run until every task is complete or given up."""
         waiting = [work for work in self.works if not work.complete]
         before, begun, counted = sum(w.done() for w in self.works), time.monotonic(), 0.0
         while waiting or self.running:
-            for slot in self.slots.keys() - self.running.keys():
+            for slot in set(range(len(self.connections))) - self.running.keys():
                 if waiting:
-                    self.running[slot] = self._begin(waiting.pop(0), slot)
+                    self.running[slot] = self._begin(waiting.pop(0), self.connections[slot])
             time.sleep(_LOOK)
-            ended = [(how, self.running.pop(slot)[1]) for slot, how in self._ended().items()]
+            looked = {slot: at.worker.poll() for slot, at in self.running.items()}
+            ended = [(self.running.pop(slot), how) for slot, how in looked.items() if how]
             if ended or time.monotonic() - counted > _COUNT:
                 find_logs(self.works, self.script.log_dir)
                 counted = time.monotonic()
                 progress(one_line(self.works, len(self.running), counted - begun, before))
-            waiting += [work for how, work in ended if self._again(how, work)]
+            waiting += [at.work for at, how in ended if self._again(at, how)]
 
-    def _begin(self, work: Work, slot: int) -> tuple[Worker, Work]:
+    def _begin(self, work: Work, connections: int) -> _Running:
         work.attempts += 1
-        return self.start(selection(self.script, work, self.slots[slot])), work
+        document = selection(self.script, work, connections, self.elsewhere)
+        return _Running(self.start(document), work, len(work.logs))
 
-    def _ended(self) -> dict[int, Ended]:
-        looked = {slot: worker.poll() for slot, (worker, _) in self.running.items()}
-        return {slot: how for slot, how in looked.items() if how is not None}
-
-    def _again(self, how: Ended, work: Work) -> bool:
+    def _again(self, at: _Running, how: Ended) -> bool:
         """Whether a task whose worker has ended is to be begun again."""
+        work = at.work
+        if how.unfit:
+            raise ValueError(how.why)
+        if how.well:
+            self._await_log(at)
         if work.complete:
             return False
         why = f"{work.failed} samples failed" if work.finished else how.why
@@ -119,9 +155,24 @@ class _Pool:
         self.show(f"{work.label}: {why}{'; going on' if again else '; given up'}")
         return again
 
+    def _await_log(self, at: _Running) -> None:
+        """Wait for what a worker wrote: a folder shared by machines may show it late."""
+        until = time.monotonic() + _LATE
+        while len(at.work.logs) == at.logs or at.work.logs[-1].status == "started":
+            if time.monotonic() > until:
+                break
+            time.sleep(1)
+            find_logs(self.works, self.script.log_dir)
+        if len(at.work.logs) == at.logs:
+            raise ValueError(
+                f"{at.work.label}: its worker came to its end, but its log is not in "
+                f"{self.script.log_dir} as this launch sees it. Take a --log-dir that all machines "
+                "share: a folder or a URL"
+            )
+
     def stop(self) -> None:
         """End the workers that are left: gently, so that each writes its log, then by force."""
-        left = [worker for worker, _ in self.running.values() if worker.poll() is None]
+        left = [at.worker for at in self.running.values() if at.worker.poll() is None]
         for worker in left:
             worker.interrupt()
         until = time.monotonic() + _GRACE

@@ -35,6 +35,8 @@ class Ended:
     """Whether it came to its end: its log tells how the task is."""
     why: str
     """What a person should know of it, in a line."""
+    unfit: bool = False
+    """Whether it was not begun, and where it was to run no other could be."""
 
 
 class Worker(Protocol):
