@@ -1,16 +1,47 @@
 """`orbench launch`: a study on several worker processes."""
 
+import re
+import signal
 import sys
 from pathlib import Path
 
 import click
 
 
+def _part(context: click.Context, option: click.Parameter, value: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise click.BadParameter("which of how many, such as 3/10")
+    return int(found[1]), int(found[2])
+
+
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT'S OPTIONS…]")
-@click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--log-dir", required=True, help="Directory of this study alone.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="At once.")
+@click.option(
+    "--log-dir",
+    required=True,
+    help="Directory of this study alone, or its URL; all machines must see it.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where workers run: on this machine, or on the nodes of a Ray cluster.",
+)
+@click.option(
+    "--address",
+    help="Of the Ray cluster. Default: what RAY_ADDRESS names, or a Ray of this machine alone.",
+)
+@click.option(
+    "--part",
+    callback=_part,
+    default="1/1",
+    metavar="K/N",
+    help="Take every N-th task only, from the K-th on: one launch of N, each a job of its own.",
+)
 @click.option(
     "--max-connections",
     type=click.IntRange(1),
@@ -32,6 +63,9 @@ def launch(
     arguments: tuple[str, ...],
     workers: int,
     log_dir: str,
+    engine: str,
+    address: str | None,
+    part: tuple[int, int],
     max_connections: int | None,
     budget: float | None,
     prices: Path | None,
@@ -45,11 +79,16 @@ def launch(
     A budget holds for tasks of orbench_inspect, in all attempts and workers together; spent, what
     is open comes to its end, and the same command with a higher one goes on.
     """
+    if address is not None and engine != "ray":
+        raise click.UsageError("--address is the address of a Ray cluster: add --engine ray")
+
     from time import monotonic
 
     from orbench_inspect.budget import Budget
     from orbench_inspect.prices import read_prices
-    from orbench_inspect.studies.launch import Script
+    from orbench_inspect.studies.engines import Script
+    from orbench_inspect.studies.engines.local import local
+    from orbench_inspect.studies.engines.ray import ray_engine
     from orbench_inspect.studies.launch import launch as launch_script
 
     live, told = sys.stderr.isatty(), monotonic()
@@ -67,17 +106,30 @@ def launch(
             told = monotonic()
             click.echo(line, err=True)
 
+    signal.signal(signal.SIGTERM, _interrupted)
     try:
         known = read_prices(prices) if prices is not None else {}
-        limit = Budget(budget, log_dir, known)
-        started = Script(script, arguments, log_dir)
-        done = launch_script(started, workers, max_connections, show, progress, limit)
+        done = launch_script(
+            Script(script, arguments, log_dir),
+            workers,
+            max_connections,
+            show,
+            progress,
+            engine=ray_engine(address) if engine == "ray" else local,
+            part=part,
+            budget=Budget(budget, log_dir, known),
+        )
     except ValueError as ex:
         raise click.UsageError(_plain(str(ex))) from ex
     except KeyboardInterrupt:
         show("Stopped. The same command asks what is missing")
         sys.exit(130)
     sys.exit(0 if done else 1)
+
+
+def _interrupted(*_: object) -> None:
+    """What schedulers send before they kill is taken as Ctrl-C."""
+    raise KeyboardInterrupt
 
 
 def _plain(text: str) -> str:

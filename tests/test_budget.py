@@ -18,7 +18,8 @@ from inspect_ai.model import ModelCost, get_model, get_model_info, set_model_inf
 from orbench_inspect.budget import Budget, begin_run, held, ledger
 from orbench_inspect.budget.ledger import Ledger
 from orbench_inspect.studies.capture import captured
-from orbench_inspect.studies.launch import Script, launch
+from orbench_inspect.studies.engines import Script
+from orbench_inspect.studies.launch import launch
 from orbench_inspect.studies.study import run_tasks, told_of
 from orbench_inspect.tasks import custom
 from tests.conftest import Serve, Write
@@ -214,7 +215,8 @@ def test_workers_share_a_budget_and_are_not_begun_again(
 
     def run() -> bool:
         budget = Budget(0.12, logs, {"openai-api/fake/m": PRICE})
-        return launch(Script(str(script), (forty,), logs), 2, 2, said.append, seen.append, budget)
+        started = Script(str(script), (forty,), logs)
+        return launch(started, 2, 2, said.append, seen.append, budget=budget)
 
     assert not run()
     assert said[-1].endswith("the same command with a higher --budget goes on")

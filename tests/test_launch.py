@@ -19,7 +19,8 @@ from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.cli import main
 from orbench_inspect.studies import launch as launching
 from orbench_inspect.studies import run_full
-from orbench_inspect.studies.launch import Script, launch
+from orbench_inspect.studies.engines import Script
+from orbench_inspect.studies.launch import launch
 from tests.conftest import Serve, Write
 from tests.fakes import FakeServer, Reply, Request, error
 from tests.fakes.openai import chat

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from inspect_ai.model import (
     ChatMessage,
@@ -27,6 +29,8 @@ JUDGE_PROMPTS = Path(__file__).parent / "judge_prompts"
 
 # Room for a judge that reasons first; Inspect would retry a judge that is down for ever.
 _CONFIG = GenerateConfig(temperature=0, max_tokens=4096, max_retries=6)
+_SETTINGS: "WeakKeyDictionary[Model, tuple[GenerateConfig, GenerateConfig | None, Settings]]"
+_SETTINGS = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ async def ask_judge(
         response: The visible text of the response.
         config: Settings in place of the usual ones; the binding's own come before both.
     """
-    settings = judge_settings(judge, config)
+    settings = judge_settings(judge, config).config
     data, planted = present(question, response)
     messages: list[ChatMessage] = [
         ChatMessageSystem(content=prompt.text),
@@ -160,9 +164,23 @@ async def ask_judge(
     return judgement("unparsed", replies[0], "")
 
 
-def judge_settings(judge: Model, config: GenerateConfig | None = None) -> GenerateConfig:
+class Settings(NamedTuple):
+    """What a judge is asked with."""
+
+    config: GenerateConfig
+    told: str
+    """The same in words: equal for equal settings."""
+
+
+def judge_settings(judge: Model, config: GenerateConfig | None = None) -> Settings:
     """What a judge is asked with: its binding's settings before those given, these before ours."""
-    return _CONFIG.merge(config or GenerateConfig()).merge(judge.config)
+    # Merging settings costs as much as a fiftieth of a sample, and they hardly ever change.
+    known = _SETTINGS.get(judge)
+    if known is None or known[0] is not judge.config or known[1] is not config:
+        merged = _CONFIG.merge(config or GenerateConfig()).merge(judge.config)
+        known = judge.config, config, Settings(merged, repr(merged))
+        _SETTINGS[judge] = known
+    return known[2]
 
 
 def present(question: str, response: str) -> tuple[str, bool]:

@@ -95,8 +95,8 @@ def _key(
 ) -> bytes:
     settings = judge_settings(judge, config)
     asked = (
-        *(str(judge), judge.api.base_url, sorted(judge.model_args.items()), settings),
+        *(str(judge), judge.api.base_url, sorted(judge.model_args.items()), settings.told),
         *(prompt.sha256, question, response, judged.replicate, judged.seat),
-        None if settings.temperature == 0 else judged.epoch,
+        None if settings.config.temperature == 0 else judged.epoch,
     )
     return sha256(repr(asked).encode("utf-8", "backslashreplace")).digest()

@@ -1,67 +1,22 @@
-"""Any `eval_set` script on several worker processes, one task each.
+"""Any `eval_set` script on several workers, one task each."""
 
-Inspect lets an outside runner do this: under INSPECT_EVAL_SET_CAPTURE a script writes down its
-tasks and ends, and under INSPECT_EVAL_SET_SELECTION it runs one of them. The documents are
-versioned; what is written here is tried with the version of Inspect named below.
-"""
-
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
-from importlib.metadata import version
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from dataclasses import dataclass, replace
 
 from orbench_inspect.budget import Budget
-from orbench_inspect.studies.capture import CAPTURE, SELECTION, read_manifest
+from orbench_inspect.studies.documents import must_know_documents, selection, tasks_of
+from orbench_inspect.studies.engines import Ended, Engine, Script, Start, Worker
+from orbench_inspect.studies.engines.local import local, run_here
 from orbench_inspect.studies.progress import Work, find_logs, one_line
-
-NEEDS_INSPECT = (0, 3, 285)
-"""Older ones may not know the documents, and would run the whole script instead."""
 
 ATTEMPTS = 3
 """Times a task is begun before it is given up."""
 
-_PROTOCOL = 7
 _LOOK = 0.2
 _COUNT = 5.0
 _GRACE = 15.0
-
-
-@dataclass(frozen=True)
-class Script:
-    """A script that calls `eval_set`, and takes `--log-dir`."""
-
-    path: str
-    arguments: tuple[str, ...]
-    log_dir: str
-
-    def start(self, output: Path, **environment: str) -> "subprocess.Popen[bytes]":
-        """Start it in a process group of its own, which ends with this process.
-
-        Args:
-            output: Where to what it prints goes.
-            **environment: Variables to set.
-        """
-        with output.open("wb") as out:
-            return subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "orbench_inspect.studies.worker", self.path),
-                    *(*self.arguments, "--log-dir", self.log_dir),
-                ],
-                env={**os.environ, "INSPECT_DISPLAY": "none", **environment},
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+_LATE = 60.0
 
 
 def launch(
@@ -70,6 +25,8 @@ def launch(
     max_connections: int | None = None,
     show: Callable[[str], None] = print,
     progress: Callable[[str], None] = lambda line: None,
+    engine: Engine = local,
+    part: tuple[int, int] = (1, 1),
     budget: Budget | None = None,
 ) -> bool:
     """Run a script's tasks, or what is left of them.
@@ -79,46 +36,82 @@ def launch(
 
     Args:
         script: The script.
-        workers: Processes at once.
+        workers: At work at once.
         max_connections: Of the evaluated model, all workers together, shared out evenly; None
             for Inspect's own limit in each.
         show: Told what a person should read.
         progress: Told, over and over, where the launch stands.
+        engine: Where the workers run.
+        part: The k-th of n launches that each take every n-th task, at the same time or not, on
+            one machine or many. The one that finds all tasks complete writes the set's records.
         budget: What the study may cost, or only its prices.
 
     Returns:
-        Whether every sample of every task is there and none failed.
+        Whether every sample of its tasks is there and none failed.
 
     Raises:
-        ValueError: If the script's tasks cannot be told, or Inspect is too old.
+        ValueError: If the script's tasks cannot be told, Inspect is too old, or workers do not
+            see the log directory that this launch sees.
     """
-    _must_know_protocol()
-    with TemporaryDirectory(prefix="orbench-launch-") as name:
-        folder = Path(name)
-        works = _captured(script, folder)
+    must_know_documents()
+    works = tasks_of(script)
+    find_logs(works, script.log_dir)
+    budget = budget or Budget(None, script.log_dir)
+    if uncounted := budget.uncounted():
+        show(uncounted)
+    script = replace(script, environment=budget.environment())
+    k, n = part
+    mine = works[k - 1 :: n]
+    elsewhere = engine is not local or n > 1
+    workers = min(workers, len(mine), max_connections or workers)
+    if not all(work.complete for work in mine):
+        with engine(script) as start:
+            shares = _shares(workers, max_connections)
+            pool = _Pool(script, start, mine, shares, elsewhere, show, budget)
+            try:
+                pool.run(progress)
+            finally:
+                pool.stop()
         find_logs(works, script.log_dir)
-        workers = min(workers, len(works), max_connections or workers)
-        budget = budget or Budget(None, script.log_dir)
-        if uncounted := budget.uncounted():
-            show(uncounted)
-        pool = _Pool(script, folder, works, workers, max_connections, show, budget)
-        try:
-            pool.run(progress)
-        finally:
-            pool.stop()
-        find_logs(works, script.log_dir)
-        if not all(work.finished for work in works):
-            lost = ", ".join(work.label for work in works if not work.finished)
-            spent = budget.is_spent()
-            ended = budget.how_it_ended() if spent else "The same command asks what is missing"
-            show(f"Not complete: {lost}\n{ended}")
-            return False
-        # The script itself finds every task done, asks nothing and writes the set's records.
-        status, said = _run(script, folder / "last", **budget.environment())
-        show(said.strip())
-        if failed := sum(work.failed for work in works):
-            show(f"{failed} samples failed after {ATTEMPTS} attempts, and count as model_error")
-        return status == 0 and not failed
+    if lost := [work.label for work in mine if not work.finished]:
+        how = (
+            budget.how_it_ended() if budget.is_spent() else "The same command asks what is missing"
+        )
+        show(f"Not complete: {', '.join(lost)}\n{how}")
+        return False
+    failed = sum(work.failed for work in mine)
+    if failed:
+        show(f"{failed} samples failed after {ATTEMPTS} attempts, and count as model_error")
+    others = [work for number, work in enumerate(works) if number % n != k - 1]
+    if left := sum(not work.complete for work in others):
+        show(f"Part {k}/{n} is done; {left} tasks of other parts are not complete yet")
+        return not failed
+    return _write_records(script, show, shared=n > 1) and not failed
+
+
+def _shares(workers: int, max_connections: int | None) -> list[int]:
+    """The connections of each worker, or 0 for Inspect's own limit."""
+    share, rest = divmod(max_connections or 0, workers or 1)
+    return [share + (slot < rest) for slot in range(workers)]
+
+
+def _write_records(script: Script, show: Callable[[str], None], shared: bool) -> bool:
+    """Have the script itself find every task done: it asks nothing and writes the records."""
+    status, said = run_here(script)
+    if status and shared:
+        # Parts that end at the same moment both are here, and the other may have removed an
+        # attempt that is superseded while this one read it.
+        status, said = run_here(script)
+    show(said)
+    return status == 0
+
+
+@dataclass(frozen=True)
+class _Running:
+    worker: Worker
+    work: Work
+    logs: int
+    """How many the task had before."""
 
 
 class _Pool:
@@ -127,143 +120,83 @@ class _Pool:
     def __init__(
         self,
         script: Script,
-        folder: Path,
+        start: Start,
         works: Sequence[Work],
-        workers: int,
-        max_connections: int | None,
+        connections: Sequence[int],
+        elsewhere: bool,
         show: Callable[[str], None],
         budget: Budget,
     ) -> None:
-        self.script, self.folder, self.works, self.show = script, folder, works, show
-        self.budget = budget
-        self.slots = dict.fromkeys(range(workers), 0)
-        if max_connections is not None:
-            share, rest = divmod(max_connections, workers)
-            self.slots = {slot: share + (slot < rest) for slot in range(workers)}
-        self.running: dict[int, tuple[subprocess.Popen[bytes], Work]] = {}
+        self.script, self.start, self.works, self.show = script, start, works, show
+        self.connections, self.elsewhere, self.budget = connections, elsewhere, budget
+        self.running: dict[int, _Running] = {}
 
     def run(self, progress: Callable[[str], None]) -> None:
         """Run until every task is complete or given up."""
         waiting = [work for work in self.works if not work.complete]
         before, begun, counted = sum(w.done() for w in self.works), time.monotonic(), 0.0
         while waiting or self.running:
-            for slot in self.slots.keys() - self.running.keys():
+            for slot in set(range(len(self.connections))) - self.running.keys():
                 if waiting and self.budget.is_spent():
                     waiting.clear()
                 if waiting:
-                    self.running[slot] = self._begin(waiting.pop(0), slot)
+                    self.running[slot] = self._begin(waiting.pop(0), self.connections[slot])
             time.sleep(_LOOK)
-            ended = {s: (p, w) for s, (p, w) in self.running.items() if p.poll() is not None}
-            for slot in ended:
-                del self.running[slot]
+            looked = {slot: at.worker.poll() for slot, at in self.running.items()}
+            ended = [(self.running.pop(slot), how) for slot, how in looked.items() if how]
             if ended or time.monotonic() - counted > _COUNT:
                 find_logs(self.works, self.script.log_dir)
                 counted = time.monotonic()
                 line = one_line(self.works, len(self.running), counted - begun, before)
                 progress(line + self.budget.told())
-            waiting += [w for slot, (p, w) in ended.items() if self._again(slot, p, w)]
+            waiting += [at.work for at, how in ended if self._again(at, how)]
 
-    def _begin(self, work: Work, slot: int) -> "tuple[subprocess.Popen[bytes], Work]":
+    def _begin(self, work: Work, connections: int) -> _Running:
         work.attempts += 1
-        path = self.folder / f"selection{slot}.json"
-        path.write_text(json.dumps(_selection(self.script, work, self.slots[slot])))
-        told = {SELECTION: str(path), **self.budget.environment()}
-        return self.script.start(self.folder / f"worker{slot}", **told), work
+        document = selection(self.script, work, connections, self.elsewhere)
+        return _Running(self.start(document), work, len(work.logs))
 
-    def _again(self, slot: int, process: "subprocess.Popen[bytes]", work: Work) -> bool:
+    def _again(self, at: _Running, how: Ended) -> bool:
         """Whether a task whose worker has ended is to be begun again."""
+        work = at.work
+        if how.unfit:
+            raise ValueError(how.why)
+        if how.well:
+            self._await_log(at)
         if work.complete or self.budget.is_spent():
             return False
-        if work.finished:
-            why = f"{work.failed} samples failed"
-        elif process.returncode < 0:
-            why = f"its worker was killed ({signal.Signals(-process.returncode).name})"
-        else:
-            why = _tail(self.folder / f"worker{slot}") or f"exit code {process.returncode}"
+        why = f"{work.failed} samples failed" if work.finished else how.why
         again = work.attempts < ATTEMPTS
         self.show(f"{work.label}: {why}{'; going on' if again else '; given up'}")
         return again
 
+    def _await_log(self, at: _Running) -> None:
+        """Wait for what a worker wrote: a folder shared by machines may show it late."""
+        until = time.monotonic() + _LATE
+        while len(at.work.logs) == at.logs or at.work.logs[-1].status == "started":
+            if time.monotonic() > until:
+                break
+            time.sleep(1)
+            find_logs(self.works, self.script.log_dir)
+        if len(at.work.logs) == at.logs:
+            raise ValueError(
+                f"{at.work.label}: its worker came to its end, but its log is not in "
+                f"{self.script.log_dir} as this launch sees it. Take a --log-dir that all machines "
+                "share: a folder or a URL"
+            )
+
     def stop(self) -> None:
         """End the workers that are left: gently, so that each writes its log, then by force."""
-        left = [process for process, _ in self.running.values() if process.poll() is None]
-        for process in left:
-            os.killpg(process.pid, signal.SIGINT)
+        left = [at.worker for at in self.running.values() if at.worker.poll() is None]
+        for worker in left:
+            worker.interrupt()
         until = time.monotonic() + _GRACE
-        for process in left:
-            try:
-                process.wait(max(0.1, until - time.monotonic()))
-            except (subprocess.TimeoutExpired, KeyboardInterrupt):
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        try:
+            while any(worker.poll() is None for worker in left) and time.monotonic() < until:
+                time.sleep(_LOOK)
+        except KeyboardInterrupt:
+            pass
+        for worker in left:
+            if worker.poll() is None:
+                worker.kill()
         self.running.clear()
-
-
-def _selection(script: Script, work: Work, connections: int) -> dict[str, Any]:
-    """The document that has a worker run one task."""
-    told = work.captured
-    named = {"identifier": told.identifier, "registry_name": told.registry_name}
-    named["args_hash"] = told.args_hash
-    task = {name: value for name, value in named.items() if value}
-    if resume := work.to_resume():
-        task["resume"] = resume
-    overrides: dict[str, Any] = {
-        # Each sample that is finished outlives its worker on this machine; on others those
-        # that are written, a hundredth of the task at a time, since all is written each time.
-        "log_realtime": True,
-        "log_buffer": max(5, work.total // 100),
-    }
-    if connections:
-        overrides["generate_config"] = {"max_connections": connections}
-    return {
-        "version": _PROTOCOL,
-        "eval_set_id": sha256(os.path.abspath(script.log_dir).encode()).hexdigest()[:22],
-        "tasks": [task],
-        "overrides": overrides,
-    }
-
-
-def _captured(script: Script, folder: Path) -> list[Work]:
-    path = folder / "capture.json"
-    status, said = _run(script, folder / "capture", **{CAPTURE: str(path)})
-    if status or not path.is_file():
-        raise ValueError(
-            f"{script.path} did not tell its tasks (exit code {status}); it must call eval_set "
-            f"and take --log-dir:\n{said.strip()[-2000:]}"
-        )
-    captured = read_manifest(path)
-    if os.path.abspath(captured.log_dir) != os.path.abspath(script.log_dir):
-        raise ValueError(
-            f"{script.path} writes to {captured.log_dir}, and not where --log-dir says"
-        )
-    known = {json.dumps([task.name, task.model, task.passed]) for task in captured.tasks}
-    if len(known) < len(captured.tasks):
-        raise ValueError(
-            f"{script.path} has tasks of one name, model and arguments: their logs could not be "
-            "told apart. Give them arguments that differ, such as replicate="
-        )
-    return [Work(task) for task in captured.tasks]
-
-
-def _run(script: Script, output: Path, **environment: str) -> tuple[int, str]:
-    process = script.start(output, **environment)
-    try:
-        return process.wait(), output.read_text(encoding="utf-8", errors="replace")
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _tail(output: Path) -> str:
-    """The last line a worker printed."""
-    lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1].strip()[:300] if lines else ""
-
-
-def _must_know_protocol() -> None:
-    found = version("inspect_ai")
-    numbers = tuple(int(part) for part in found.split(".")[:3] if part.isdigit())
-    if numbers < NEEDS_INSPECT:
-        needed = ".".join(map(str, NEEDS_INSPECT))
-        raise ValueError(f"launch needs inspect-ai {needed} or later, and this is {found}")

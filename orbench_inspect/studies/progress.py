@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import unquote, urlparse
 from zipfile import BadZipFile, ZipFile
 
+import fsspec
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from orbench_inspect.studies.capture import CapturedTask
@@ -51,27 +53,39 @@ class Work:
         if not self.logs:
             return None
         # A resumed attempt may be cut short before it has taken over what there was.
-        return max(self.logs, key=lambda log: (_held(log.location), log.eval.created)).location
+        return max(self.logs, key=lambda log: (_held(log), log.eval.created)).location
 
     def done(self) -> int:
         """Samples in its logs so far."""
-        return max((_held(log.location) for log in self.logs), default=0)
+        return max(map(_held, self.logs), default=0)
 
 
 def _completed(log: EvalLog) -> int:
     return log.results.completed_samples if log.status == "success" and log.results else 0
 
 
-def _held(location: str) -> int:
+def _held(log: EvalLog) -> int:
     """Samples written to a log: its files under `samples/`, which is cheap to ask at any size."""
-    url = urlparse(location)
-    if url.scheme not in ("", "file") or not location.endswith(".eval"):
+    if log.status == "success" and log.results:
+        return log.results.total_samples
+    if not log.location.endswith(".eval"):
         return 0
     try:
-        with ZipFile(unquote(url.path)) as file:
-            return sum(name.startswith("samples/") for name in file.namelist())
+        with (
+            fsspec.open(local_path(log.location) or log.location) as file,
+            ZipFile(file) as written,
+        ):
+            return sum(name.startswith("samples/") for name in written.namelist())
     except (OSError, BadZipFile):
         return 0
+
+
+def local_path(location: str) -> str | None:
+    """The path of a file or folder, or None for a URL of another place."""
+    url = urlparse(location)
+    if "://" not in location:
+        return location
+    return unquote(url.path) if url.scheme == "file" else None
 
 
 def find_logs(works: Sequence[Work], log_dir: str) -> None:
@@ -84,12 +98,18 @@ def find_logs(works: Sequence[Work], log_dir: str) -> None:
     found: list[EvalLog] = []
     for info in list_eval_logs(log_dir):
         try:
-            found.append(read_eval_log(info, header_only=True))
+            found.append(_header(info.name, info.mtime, info.size))
         except Exception:  # what was cut before its header was written holds nothing
             continue
     for work in works:
         mine = (log for log in found if _is_of(log, work.captured))
         work.logs = sorted(mine, key=lambda log: log.eval.created)
+
+
+@cache
+def _header(name: str, mtime: float | None, size: int) -> EvalLog:
+    """The header of a log, read again when the log has changed."""
+    return read_eval_log(name, header_only=True)
 
 
 def _is_of(log: EvalLog, captured: CapturedTask) -> bool:

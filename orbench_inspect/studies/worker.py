@@ -14,10 +14,20 @@ import threading
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from orbench_inspect.studies.capture import SELECTION
+from orbench_inspect.studies.documents import must_know_documents
+
 
 def main() -> None:
     """Run the script as `python SCRIPT` would."""
     threading.Thread(target=_end_with_launcher, daemon=True).start()
+    # The launcher's to say, by SIGINT, which what Ray starts has blocked. A scheduler that ends
+    # a job tells SIGTERM to all its processes: a worker would be gone before it wrote its log.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if SELECTION in os.environ:
+        must_know_documents()  # on another machine it may be another Inspect
     script, sys.argv = sys.argv[1], sys.argv[1:]
     sys.path[0] = str(Path(script).resolve().parent)
     with _budget():
