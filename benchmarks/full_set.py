@@ -95,17 +95,17 @@ def _compare(prompts: int, model: str, grader: str | None, env: dict[str, str]) 
         judged = ["--grader", grader] if grader else []
         this = str(Path(__file__))
         for what, command in {
-            "one process, one task": [sys.executable, this, "plain"],
             "two workers, in shards": [
                 *(sys.executable, "-m", "orbench_inspect.cli", "launch", this, "sharded"),
                 *("--workers", "2", "--max-connections", str(CONNECTIONS)),
             ],
+            "one process, one task": [sys.executable, this, "plain"],
         }.items():
             logs = ["--log-dir", f"{name}/{len(rows)}"]
             rows.append(measured([*command, str(file), model, *judged, *logs], env))
             seconds, cpu, megabytes = rows[-1]
             click.echo(f"{what:24} {seconds:7.1f} s {cpu:7.1f} s CPU {megabytes:5.0f} MB")
-        click.echo(f"{prompts:,} prompts: {rows[0][0] / rows[1][0]:.2f} times faster")
+        click.echo(f"{prompts:,} prompts: {rows[1][0] / rows[0][0]:.2f} times faster")
 
 
 _MEASURE = """
