@@ -18,7 +18,11 @@ _COUNT, _ABOVE_ZERO = click.IntRange(1), click.FloatRange(0, min_open=True)
     type=click.Path(path_type=Path),
     help="Prices: evals/prices.yaml, filled in.",
 )
-@click.option("--pilot", metavar="LOGDIR", help="Logs of the same study on few prompts.")
+@click.option(
+    "--pilot",
+    metavar="N|LOGDIR",
+    help="Ask N prompts of each set first, which costs, or take logs of such a pilot.",
+)
 @click.option("--response-tokens", type=_COUNT, help="Of a response (default: 400).")
 @click.option("--grader-tokens", type=_COUNT, help="Of a judge's reply (default: 60).")
 @click.option(
@@ -67,8 +71,8 @@ def plan(
     """Calls, tokens, dollars, hours and power of a study, before money is spent.
 
     SCRIPT is one that calls eval_set, such as evals/mitigations.py, followed by its own arguments.
-    It is started and stopped where its tasks are known; nothing is sent to a model. What a
-    pilot has seen takes the place of what the options say.
+    It is started and stopped where its tasks are known; nothing is sent to a model, unless a pilot
+    is asked for. What a pilot has seen takes the place of what the options say.
 
     Put `--` before SCRIPT if it has an option of the same name as one of these.
     """
@@ -76,6 +80,7 @@ def plan(
 
     from orbench_inspect.prices import read_prices
     from orbench_inspect.studies.capture import captured
+    from orbench_inspect.studies.paid_pilot import run_pilot
     from orbench_inspect.studies.pilot import read_pilot
     from orbench_inspect.studies.plan import Assumed
     from orbench_inspect.studies.plan_terminal import as_json, as_tables, make_plan
@@ -97,8 +102,11 @@ def plan(
     assumed = Assumed(**{name: value for name, value in given.items() if value is not None})
     try:
         known = read_prices(prices) if prices is not None else {}
+        tasks = planned(captured(script, script_args))
+        if pilot is not None and pilot.isdigit():
+            pilot = run_pilot(script, script_args, int(pilot))
         seen = read_pilot(pilot) if pilot is not None else None
-        found = make_plan(planned(captured(script, script_args)), assumed, known, seen)
+        found = make_plan(tasks, assumed, known, seen)
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
     if as_data:

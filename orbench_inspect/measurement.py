@@ -50,6 +50,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         shard=options.shard,
     )
     composed = compose(options.mitigation, options.system_prompt, options.system_as)
+    composed_sha256 = composed.sha256
     judge_prompt = None if options.scorer == "matcher" else load_judge_prompt(options.judge_prompt)
     audit = options.audit
     if options.scorer == "cascade" and audit is None:
@@ -57,7 +58,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
     # What decides the numbers, and is not part of Inspect's own identity of a task.
     measured: dict[str, str | float | None] = {
         "prompts_sha256": selection.sha256,
-        "composed_sha256": composed.sha256,
+        "composed_sha256": composed_sha256,
         "judge_prompt_sha256": judge_prompt.sha256 if judge_prompt else None,
         "scorer": options.scorer,
         "matcher": own_list(),
@@ -67,7 +68,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
         judge_prompt,
         options.allow_self_judge,
         options.system_as if composed.may_send_system else None,
-        composed.sha256,
+        composed_sha256,
         prompts.construction,
     )
     return Task(
@@ -77,7 +78,7 @@ def measurement(prompts: Prompts, options: Options) -> Task:
                     input=prompt.text,
                     target=prompts.wanted,
                     id=prompt.id,
-                    metadata={"category": prompt.category, "composed_sha256": composed.sha256},
+                    metadata={"category": prompt.category, "composed_sha256": composed_sha256},
                 )
                 for prompt in selection.prompts
             ],

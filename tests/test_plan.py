@@ -275,6 +275,42 @@ def test_a_pilot_takes_the_place_of_assumptions(
     assert max(map(len, shown.get().splitlines())) <= 100
 
 
+PILOTED = """
+import sys
+from inspect_ai import eval_set
+from orbench_inspect.tasks import custom
+
+file, *given = sys.argv[1:]
+options = {"--limit": "6", "--log-dir": "logs/study"} | dict(zip(given[::2], given[1::2]))
+shared = {"wanted": "answer", "scorer": "matcher", "first": int(options["--limit"])}
+arms = [custom(file=file, mitigation=arm, **shared) for arm in ("none", "placebo")]
+done, _ = eval_set(arms, model="openai-api/fake/evaluated", log_dir=options["--log-dir"])
+sys.exit(not done)
+"""
+
+
+def test_a_pilot_is_run_when_asked_for_and_paid_once(
+    serve: Serve,
+    prompts_file: Write,
+    script: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = serve(lambda request: chat("It is pelican. First rinse it.", output_tokens=7))
+    monkeypatch.setenv("FAKE_BASE_URL", f"{server.url}/v1")
+    monkeypatch.chdir(tmp_path)
+    asked = [script(PILOTED), str(prompts_file(*"abcdef")), "--pilot", "3", "--json"]
+    first = plan(*asked)
+    assert first.exit_code == 0, first.output
+    calls = json.loads(first.stdout)["calls"]
+    assert {row["source"] for row in calls if row["role"] == "model"} == {"pilot"}
+    paid = len(server.requests)
+    assert paid >= 6
+    again = plan(*asked)
+    assert json.loads(again.stdout)["calls"] == calls
+    assert len(server.requests) == paid
+
+
 def test_what_a_pilot_and_the_prices_lack_is_named_and_nothing_is_made_up(
     serve: Serve, prompts_file: Write, tmp_path: Path, script: Callable[[str], str]
 ) -> None:

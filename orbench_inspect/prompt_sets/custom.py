@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from orbench_inspect.prompt_sets.provenance import read_provenance
-from orbench_inspect.prompt_sets.reading import read_rows
-from orbench_inspect.prompt_sets.records import Prompts, Wanted, content_hash, identify
+from orbench_inspect.prompt_sets.reading import read_prompts
+from orbench_inspect.prompt_sets.records import Prompts, Wanted
 
 
 def custom_prompts(file: str, wanted: Wanted) -> Prompts:
@@ -21,11 +21,16 @@ def custom_prompts(file: str, wanted: Wanted) -> Prompts:
     """
     path = Path(file).expanduser()
     name = "custom_" + (re.sub(r"\W+", "_", path.stem).strip("_")[:30] or "set")
-    prompts = identify(name, read_rows(path))
-    digest = content_hash([p.fingerprint for p in prompts])
+    found = read_prompts(name, path)
     construction = read_provenance(path)
     altered = construction is not None and construction.altered
     deviations = ("the file is no longer what was constructed",) if altered else ()
     return Prompts(
-        name, wanted, prompts, str(path), digest, deviations=deviations, construction=construction
+        name,
+        wanted,
+        found.prompts,
+        str(path),
+        found.sha256,
+        deviations=deviations,
+        construction=construction,
     )

@@ -85,10 +85,29 @@ class Prompts:
     construction: Construction | None = None
     """Which models made it, where a file beside it says so."""
 
+    def __hash__(self) -> int:
+        """By what its content hash stands for: hashing every prompt would take long."""
+        return hash((self.name, self.sha256))
+
     @property
     def counts(self) -> dict[str, int]:
         """Prompts of each category, by category name."""
         return dict(sorted(Counter(p.category for p in self.prompts).items()))
+
+
+@dataclass(frozen=True)
+class Identified:
+    """The prompts of a set with their ids."""
+
+    prompts: tuple[Prompt, ...]
+    sha256: str
+    """Content hash."""
+
+    @classmethod
+    def of(cls, set_name: str, rows: Sequence[Row]) -> "Identified":
+        """Identify rows."""
+        prompts = tuple(identify(set_name, rows))
+        return cls(prompts, content_hash([prompt.fingerprint for prompt in prompts]))
 
 
 def content_hash(fingerprints: Sequence[str]) -> str:

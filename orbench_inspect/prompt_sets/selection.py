@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
+from operator import itemgetter
 from pathlib import Path
 
 from orbench_inspect.prompt_sets.records import Prompt, Prompts
@@ -55,7 +57,6 @@ def select(
     Raises:
         ValueError: If a category or an id is unknown, or nothing is left to ask.
     """
-    kept = prompts.prompts
     if categories is not None:
         unknown = sorted(set(categories) - prompts.counts.keys())
         if unknown or not categories:
@@ -63,15 +64,28 @@ def select(
                 f"categories: {', '.join(unknown) or 'none'} not in '{prompts.name}'; "
                 f"known: {', '.join(prompts.counts)}"
             )
-        kept = [p for p in kept if p.category in set(categories)]
+    chosen = None if categories is None else frozenset(categories)
     excluded = _read_ids(exclude, prompts) if exclude is not None else frozenset()
-    before = len(kept)
-    kept = [p for p in kept if p.id not in excluded]
-    ordered = _stratified(kept, per_category, seed)[:first]
+    ordered, left_out = _in_order(prompts, chosen, excluded, per_category, seed)
+    ordered = ordered[:first]
     if not ordered:
         raise ValueError(f"no prompt of '{prompts.name}' is left after {exclude}")
     mine = ordered if shard is None else _shard(prompts, ordered, *shard, seed)
-    return Selection(mine, _hash(mine), before - len(kept), len(ordered), _hash(ordered))
+    return Selection(mine, _hash(mine), left_out, len(ordered), _hash(ordered))
+
+
+@lru_cache(maxsize=4)  # the shards of a set are parts of one order
+def _in_order(
+    prompts: Prompts,
+    categories: frozenset[str] | None,
+    excluded: frozenset[str],
+    per_category: int | None,
+    seed: int,
+) -> tuple[Sequence[Prompt], int]:
+    """The prompts in seeded order, and how many the excluded ids leave out."""
+    chosen = [p for p in prompts.prompts if categories is None or p.category in categories]
+    kept = [p for p in chosen if p.id not in excluded]
+    return tuple(_stratified(kept, per_category, seed)), len(chosen) - len(kept)
 
 
 def _shard(prompts: Prompts, ordered: Sequence[Prompt], k: int, n: int, seed: int) -> list[Prompt]:
@@ -97,17 +111,15 @@ def _hash(prompts: Sequence[Prompt]) -> str:
 
 
 def _stratified(prompts: Sequence[Prompt], per_category: int | None, seed: int) -> list[Prompt]:
-    def draw(prompt: Prompt) -> str:
-        return sha256(f"{seed}:{prompt.id}".encode()).hexdigest()
-
     strata: defaultdict[str, list[Prompt]] = defaultdict(list)
     for prompt in prompts:
         strata[prompt.category].append(prompt)
     placed = []
     for members in strata.values():
-        drawn = sorted(members, key=draw)[:per_category]
-        placed += [((i + 0.5) / len(drawn), draw(p), p) for i, p in enumerate(drawn)]
-    return [prompt for _, _, prompt in sorted(placed, key=lambda place: place[:2])]
+        lots = ((sha256(f"{seed}:{p.id}".encode()).digest(), p) for p in members)
+        drawn = sorted(lots, key=itemgetter(0))[:per_category]
+        placed += [((i + 0.5) / len(drawn), lot, p) for i, (lot, p) in enumerate(drawn)]
+    return [prompt for _, _, prompt in sorted(placed, key=itemgetter(0, 1))]
 
 
 def _read_ids(exclude: str, prompts: Prompts) -> frozenset[str]:

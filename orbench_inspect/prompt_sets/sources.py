@@ -3,18 +3,19 @@
 import os
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
-from orbench_inspect.prompt_sets.reading import read_rows
+from orbench_inspect.prompt_sets.reading import read_prompts
 from orbench_inspect.prompt_sets.records import (
     BUNDLED,
     OR_BENCH,
     Hub,
+    Identified,
+    Prompt,
     Prompts,
     PromptSet,
     Row,
-    content_hash,
-    identify,
 )
 
 DATA_DIR = "ORBENCH_DATA_DIR"
@@ -46,17 +47,17 @@ def load_prompts(
                 f"bundled are those for {' and '.join(BUNDLED)}"
             )
         prompt_set = BUNDLED[prompt_set.name]
-        return _checked(
-            prompt_set, read_rows(_HERE / "bundled" / prompt_set.file), "bundled", None, False
-        )
+        found = read_prompts(prompt_set.name, _HERE / "bundled" / prompt_set.file)
+        return _checked(prompt_set, found, "bundled", None, False)
     folder = os.environ.get(DATA_DIR) if source == "hub" else source
     if folder or prompt_set.hub is None:
         path = Path(folder or source).expanduser() / prompt_set.file
         if not path.is_file():
             raise ValueError(_missing(prompt_set, path, source))
-        return _checked(prompt_set, read_rows(path), str(path), None, allow_unpinned)
-    rows = _hub_rows(prompt_set, prompt_set.hub)
-    return _checked(prompt_set, rows, "hub", prompt_set.hub.revision, allow_unpinned)
+        found = read_prompts(prompt_set.name, path)
+        return _checked(prompt_set, found, str(path), None, allow_unpinned)
+    found = _from_hub(prompt_set.name, prompt_set.file, prompt_set.hub)
+    return _checked(prompt_set, found, "hub", prompt_set.hub.revision, allow_unpinned)
 
 
 def check_folder(folder: Path, names: Sequence[str] = ()) -> dict[str, str]:
@@ -93,13 +94,19 @@ def _missing(prompt_set: PromptSet, path: Path, source: str) -> str:
 def _fetch_command(prompt_set: PromptSet) -> str:
     if prompt_set.hub is None:
         return "pip install --force-reinstall orbench-inspect"
+    return _download_command(prompt_set.file, prompt_set.hub)
+
+
+def _download_command(file: str, hub: Hub) -> str:
     return (
-        f"hf download {prompt_set.hub.repo} {prompt_set.file} --repo-type dataset "
-        f"--revision {prompt_set.hub.revision} --local-dir FOLDER"
+        f"hf download {hub.repo} {file} --repo-type dataset --revision {hub.revision} "
+        "--local-dir FOLDER"
     )
 
 
-def _hub_rows(prompt_set: PromptSet, hub: Hub) -> list[Row]:
+@lru_cache(maxsize=4)
+def _from_hub(set_name: str, file: str, hub: Hub) -> Identified:
+    """Read a set at its revision: once, however many tasks ask it."""
     from datasets import load_dataset
 
     try:
@@ -109,9 +116,9 @@ def _hub_rows(prompt_set: PromptSet, hub: Hub) -> list[Row]:
         )
     except Exception as ex:
         raise ValueError(
-            f"{prompt_set.file} could not be read from {hub.repo} at revision {hub.revision}: "
+            f"{file} could not be read from {hub.repo} at revision {hub.revision}: "
             f"{type(ex).__name__}: {str(ex).partition(chr(10))[0]}\n"
-            f"Where the Hub is reachable, run: {_fetch_command(prompt_set)}\n"
+            f"Where the Hub is reachable, run: {_download_command(file, hub)}\n"
             f"then set {DATA_DIR}=FOLDER (or -T source=FOLDER). "
             "The package's own prompts need no network: -T source=bundled"
         ) from ex
@@ -119,21 +126,20 @@ def _hub_rows(prompt_set: PromptSet, hub: Hub) -> list[Row]:
     if not all(hub.revision in file["filename"] for file in data.cache_files):
         raise ValueError(
             f"the cache holds another revision of {hub.repo} than {hub.revision}; "
-            f"run once with the network, or: {_fetch_command(prompt_set)}"
+            f"run once with the network, or: {_download_command(file, hub)}"
         )
-    return [Row(p, c) for p, c in zip(data["prompt"], data["category"], strict=True)]
+    rows = [Row(p, c) for p, c in zip(data["prompt"], data["category"], strict=True)]
+    return Identified.of(set_name, rows)
 
 
 def _checked(
     prompt_set: PromptSet,
-    rows: Sequence[Row],
+    found: Identified,
     source: str,
     revision: str | None,
     allow_unpinned: bool,
 ) -> Prompts:
-    prompts = identify(prompt_set.name, rows)
-    found = content_hash([p.fingerprint for p in prompts])
-    deviations = _deviations(prompt_set, rows, found)
+    deviations = _deviations(prompt_set, found)
     if deviations and not allow_unpinned:
         hub = prompt_set.hub if source == "hub" else None
         where = f"{prompt_set.file} from {hub.repo}" if hub else source
@@ -144,34 +150,46 @@ def _checked(
             "or measure it as your own set with the task `custom`, or allow it for this set "
             "with -T allow_unpinned=true (recorded in the log)"
         )
-    return Prompts(prompt_set.name, prompt_set.wanted, prompts, source, found, revision, deviations)
+    return Prompts(
+        prompt_set.name,
+        prompt_set.wanted,
+        found.prompts,
+        source,
+        found.sha256,
+        revision,
+        deviations,
+    )
 
 
-def _deviations(prompt_set: PromptSet, rows: Sequence[Row], found: str) -> list[str]:
-    counts = Counter(row.category for row in rows)
+def _deviations(prompt_set: PromptSet, found: Identified) -> list[str]:
+    counts = Counter(prompt.category for prompt in found.prompts)
     deviations = []
-    if len(rows) != prompt_set.total:
-        deviations.append(f"{len(rows):,} prompts where {prompt_set.total:,} were published")
+    if len(found.prompts) != prompt_set.total:
+        deviations.append(
+            f"{len(found.prompts):,} prompts where {prompt_set.total:,} were published"
+        )
     for category in sorted(counts.keys() | prompt_set.counts.keys()):
         if counts[category] != prompt_set.counts.get(category, 0):
             deviations.append(
                 f"category {category!r}: {counts[category]:,} prompts "
                 f"where {prompt_set.counts.get(category, 0):,} were published"
             )
-    if prompt_set.sha256 is not None and found != prompt_set.sha256:
-        deviations += _altered_rows(prompt_set, rows)
-        deviations.append(f"content hash {found[:12]}… where {prompt_set.sha256[:12]}… is pinned")
+    if prompt_set.sha256 is not None and found.sha256 != prompt_set.sha256:
+        deviations += _altered_rows(prompt_set, found.prompts)
+        deviations.append(
+            f"content hash {found.sha256[:12]}… where {prompt_set.sha256[:12]}… is pinned"
+        )
     return deviations
 
 
-def _altered_rows(prompt_set: PromptSet, rows: Sequence[Row]) -> list[str]:
+def _altered_rows(prompt_set: PromptSet, prompts: Sequence[Prompt]) -> list[str]:
     path = _HERE / "fingerprints" / f"{prompt_set.name}.txt"
     if not path.is_file():
         return []
     missing = Counter(path.read_text(encoding="ascii").split())
     foreign = []
-    for number, row in enumerate(rows, 1):
-        fingerprint = row.fingerprint[:12]
+    for number, prompt in enumerate(prompts, 1):
+        fingerprint = prompt.fingerprint[:12]
         if missing[fingerprint] > 0:
             missing[fingerprint] -= 1
         else:

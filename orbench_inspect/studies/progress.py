@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from urllib.parse import unquote, urlparse
 from zipfile import BadZipFile, ZipFile
 
@@ -106,10 +105,18 @@ def find_logs(works: Sequence[Work], log_dir: str) -> None:
         work.logs = sorted(mine, key=lambda log: log.eval.created)
 
 
-@cache
+_HEADERS: dict[str, tuple[tuple[float | None, int], EvalLog]] = {}
+
+
 def _header(name: str, mtime: float | None, size: int) -> EvalLog:
-    """The header of a log, read again when the log has changed."""
-    return read_eval_log(name, header_only=True)
+    """The header of a log, read again when the log has changed; without what it has of samples."""
+    stamp = mtime, size
+    known = _HEADERS.get(name)
+    if known is None or known[0] != stamp:
+        log = read_eval_log(name, header_only=True)
+        log.reductions, log.eval.dataset.sample_ids = None, None
+        known = _HEADERS[name] = stamp, log
+    return known[1]
 
 
 def _is_of(log: EvalLog, captured: CapturedTask) -> bool:
