@@ -74,17 +74,12 @@ def instant(prompts: int) -> None:
 @click.argument("prompts", type=click.IntRange(100), default=4_000)
 def latency(prompts: int) -> None:
     """A server 100 ms away, with a judge."""
-    from tests.fakes.openai import chat
-    from tests.fakes.server import Reply, Request, serving
+    # Not above: workers run this file by its path, where the folder is no package.
+    from benchmarks.server import serving
 
-    def answer(request: Request) -> Reply:
-        text = "[[direct_answer]]" if request.is_judge else "Sure: rinse it, then dry it."
-        return chat(text, delay=0.1)
-
-    with serving(answer) as server:
-        env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
+    with serving(0.1) as (env, asked):
         _compare(prompts, "openai-api/fake/m", "openai-api/fake/judge", env)
-        click.echo(f"{len(server.requests):,} requests")
+    click.echo(f"calls: {dict(asked)}")
 
 
 def _compare(prompts: int, model: str, grader: str | None, env: dict[str, str]) -> None:

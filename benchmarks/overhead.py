@@ -11,8 +11,6 @@ two seconds for each call, and holds the run's time against that of its calls al
 
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -30,15 +28,13 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState, generate
 
 from benchmarks.full_set import CONNECTIONS, measured, write_prompts
+from benchmarks.server import serving
 from orbench_inspect.as_data import as_data
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.tasks import custom
-from tests.fakes.openai import chat
-from tests.fakes.server import Reply, Request, serving
 
 PROMPTS = 1_319
 LATENCY = 2.0
-ANSWER = "Sure: rinse the pan, scrub it with salt, and dry it near a window. " * 16
 
 
 @scorer(metrics=[mean(), stderr()])
@@ -81,7 +77,7 @@ def main() -> None:
 def computing(rounds: int) -> None:
     """Our task and the smallest, in turn."""
     least = dict.fromkeys(("smallest", "ours"), float("inf"))
-    with tempfile.TemporaryDirectory() as name, _server(delay=0) as env:
+    with tempfile.TemporaryDirectory() as name, serving(0) as (env, _):
         file = Path(name) / "prompts.csv"
         write_prompts(file, PROMPTS)
         for number in range(rounds):
@@ -101,7 +97,7 @@ def computing(rounds: int) -> None:
 @main.command()
 def waiting() -> None:
     """Our task, where each call takes two seconds."""
-    with tempfile.TemporaryDirectory() as name, _server(delay=LATENCY) as env:
+    with tempfile.TemporaryDirectory() as name, serving(LATENCY) as (env, _):
         file = Path(name) / "prompts.csv"
         write_prompts(file, PROMPTS)
         code = f"from benchmarks.overhead import run; run('ours', {str(file)!r}, {name!r})"
@@ -128,18 +124,6 @@ def run(which: str, file: str, log_dir: str) -> None:
     )
     if log.status != "success" or log.results is None:
         raise RuntimeError(f"{which}: {log.status}")
-
-
-@contextmanager
-def _server(delay: float) -> Iterator[dict[str, str]]:
-    """The variables under which the server is the provider `fake`."""
-
-    def answer(request: Request) -> Reply:
-        text = "A plain answer. [[direct_answer]]" if request.is_judge else ANSWER
-        return chat(text, delay=delay)
-
-    with serving(answer) as server:
-        yield {"FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
 
 
 if __name__ == "__main__":
