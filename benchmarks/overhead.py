@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 import click
-from inspect_ai import Task, eval, task
+from inspect_ai import Task, eval
 from inspect_ai.dataset import FieldSpec, csv_dataset
 from inspect_ai.log import list_eval_logs, read_eval_log
 from inspect_ai.model import (
@@ -56,7 +56,6 @@ def judged() -> Scorer:
     return score
 
 
-@task
 def smallest(file: str) -> Task:
     """A prompt, a response, a verdict."""
     return Task(

@@ -1,7 +1,6 @@
 """A launch on the nodes of a Ray cluster, one of which is lost; and a launch in parts."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,8 +19,6 @@ from inspect_ai.log import (
     EvalDataset,
     EvalLog,
     EvalSpec,
-    list_eval_logs,
-    read_eval_log,
 )
 
 from orbench_inspect.analysis import read_runs
@@ -116,22 +113,12 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_a_node_may_be_lost_and_a_launch_stopped_and_every_prompt_is_asked_once(
+def test_a_node_may_be_lost_and_every_prompt_is_asked_once(
     cluster: Any, launches: Launches
 ) -> None:
     on_ray = ("--engine", "ray", "--address", cluster.address, "--log-dir", str(launches.logs))
-    launcher = launches.start(*on_ray, "--workers", "1")
-    launches.wait_for(10, launcher)
-    launcher.send_signal(signal.SIGINT)
-    said = launcher.communicate()[0]
-    assert (launcher.returncode, said) == (130, "Stopped. The same command asks what is missing\n")
-    assert not launches.workers()
-    stopped = [read_eval_log(log) for log in list_eval_logs(str(launches.logs))]
-    assert {log.status for log in stopped} == {"cancelled"}
-    assert sum(len(log.samples or []) for log in stopped) >= 6
-
     launcher = launches.start(*on_ray)
-    launches.wait_for(42, launcher)
+    launches.wait_for(32, launcher)
     cluster.remove_node(cluster.nodes[1], allow_graceful=False)
     said = launcher.communicate()[0]
     assert launcher.returncode == 0, said
@@ -140,9 +127,8 @@ def test_a_node_may_be_lost_and_a_launch_stopped_and_every_prompt_is_asked_once(
     assert not launches.workers()
     assert launches.asked_once(80)
     assert (launches.logs / "eval-set.json").is_file()
-    # In flight are two samples of a worker: when stopped, and when lost, with four that it may
-    # not have written.
-    assert 80 <= len(launches.server.requests) <= 80 + 2 + 2 + 4
+    # In flight are two samples of the worker that is lost, and four it may not have written.
+    assert 80 <= len(launches.server.requests) <= 80 + 2 + 4
     assert not list(launches.logs.glob(".orbench-*"))
 
 
