@@ -94,12 +94,14 @@ def computing(rounds: int) -> None:
 
 
 @main.command()
-def waiting() -> None:
+@click.option("--samples", type=click.IntRange(1), help="At once. Default: as connections.")
+def waiting(samples: int | None) -> None:
     """Our task, where each call takes two seconds."""
     with tempfile.TemporaryDirectory() as name, serving(LATENCY) as (env, _):
         file = Path(name) / "prompts.csv"
         write_prompts(file, PROMPTS)
-        code = f"from benchmarks.overhead import run; run('ours', {str(file)!r}, {name!r})"
+        code = f"from benchmarks.overhead import run; run('ours', {str(file)!r}, {name!r}, "
+        code += f"{samples})"
         measured([sys.executable, "-c", code], env)
         (info,) = list_eval_logs(name)
         stats = read_eval_log(info, header_only=True).stats
@@ -110,7 +112,7 @@ def waiting() -> None:
     click.echo(f"{seconds:.1f} s for calls of {least:.1f} s: {seconds / least:.2f}")
 
 
-def run(which: str, file: str, log_dir: str) -> None:
+def run(which: str, file: str, log_dir: str, samples: int | None = None) -> None:
     """Run one of the tasks; for a process of its own."""
     made = smallest(file) if which == "smallest" else custom(file=file, wanted="answer")
     (log,) = eval(
@@ -119,6 +121,7 @@ def run(which: str, file: str, log_dir: str) -> None:
         model_roles={"grader": "openai-api/fake/judge"},
         log_dir=log_dir,
         max_connections=CONNECTIONS,
+        max_samples=samples,
         display="none",
     )
     if log.status != "success" or log.results is None:
