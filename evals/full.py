@@ -8,9 +8,11 @@ run. Run it again after an interruption: what was finished is not asked again.
 """
 
 import sys
+from pathlib import Path
 
 import click
 
+from orbench_inspect.cli_options import BATCH, BUDGET, PRICES
 from orbench_inspect.studies import run_full, told_of
 
 
@@ -34,13 +36,9 @@ from orbench_inspect.studies import run_full, told_of
 @click.option(
     "--allow-unpinned", is_flag=True, help="Accept a file that differs from the published one."
 )
-@click.option(
-    "--budget",
-    type=click.FloatRange(0, min_open=True),
-    help="Dollars that all runs into this --log-dir may cost together. Needs prices.",
-)
-@click.option("--model-cost-config", "prices", help="Prices: evals/prices.yaml, filled in.")
-@click.option("--batch", type=click.IntRange(1), help="Ask in batches of this size, the judge too.")
+@BUDGET
+@PRICES
+@BATCH
 @click.option("--log-dir", default="logs/full", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -55,7 +53,7 @@ def main(
     source: str,
     allow_unpinned: bool,
     budget: float | None,
-    prices: str | None,
+    prices: Path | None,
     batch: int | None,
     log_dir: str,
 ) -> None:

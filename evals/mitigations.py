@@ -7,9 +7,11 @@ was finished is not asked again.
 """
 
 import sys
+from pathlib import Path
 
 import click
 
+from orbench_inspect.cli_options import BATCH, BUDGET, PRICES
 from orbench_inspect.studies import NOISE_FLOOR, SIX_ARMS, Arm, run_study, told_of
 
 DEFAULT_ARMS = ",".join(arm.mitigation for arm in SIX_ARMS)
@@ -36,13 +38,9 @@ DEFAULT_ARMS = ",".join(arm.mitigation for arm in SIX_ARMS)
     help="Samples at once in each task: all that a kill can cost twice.",
 )
 @click.option("--source", default="hub", show_default=True, help="hub, bundled, or a folder.")
-@click.option(
-    "--budget",
-    type=click.FloatRange(0, min_open=True),
-    help="Dollars that all runs into this --log-dir may cost together. Needs prices.",
-)
-@click.option("--model-cost-config", "prices", help="Prices: evals/prices.yaml, filled in.")
-@click.option("--batch", type=click.IntRange(1), help="Ask in batches of this size, the judge too.")
+@BUDGET
+@PRICES
+@BATCH
 @click.option("--log-dir", default="logs/mitigations", show_default=True)
 def main(
     models: tuple[str, ...],
@@ -57,7 +55,7 @@ def main(
     max_samples: int | None,
     source: str,
     budget: float | None,
-    prices: str | None,
+    prices: Path | None,
     batch: int | None,
     log_dir: str,
 ) -> None:

@@ -1,6 +1,7 @@
-"""What several commands take alike."""
+"""What several commands, and the scripts in evals/, take alike."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -9,6 +10,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 PARTIAL = click.Choice(["refused", "answered", "left_out"])
 """What a label of partial refusal counts as."""
+
+BUDGET = click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    help="Dollars that all runs into this --log-dir may cost together. Needs prices.",
+)
+PRICES = click.option(
+    "--model-cost-config",
+    "prices",
+    type=click.Path(path_type=Path),
+    help="Prices: evals/prices.yaml, filled in.",
+)
+BATCH = click.option(
+    "--batch", type=click.IntRange(1), help="Ask in batches of this size, the judge too."
+)
 
 logs = click.argument("logs", nargs=-1, metavar="[LOGDIR | A.eval B.eval …]")
 

@@ -6,18 +6,15 @@ from typing import Any
 
 import click
 
+from orbench_inspect.cli_options import PRICES
+
 _COUNT, _ABOVE_ZERO = click.IntRange(1), click.FloatRange(0, min_open=True)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("script")
 @click.argument("script_args", nargs=-1, type=click.UNPROCESSED, metavar="[ITS ARGUMENTS]…")
-@click.option(
-    "--model-cost-config",
-    "prices",
-    type=click.Path(path_type=Path),
-    help="Prices: evals/prices.yaml, filled in.",
-)
+@PRICES
 @click.option(
     "--pilot",
     metavar="N|LOGDIR",

@@ -1,18 +1,20 @@
 """`orbench launch`: a study on several worker processes."""
 
-import re
 import signal
 import sys
 from pathlib import Path
 
 import click
 
+from orbench_inspect.cli_options import BUDGET, PRICES
+from orbench_inspect.k_of_n import k_of_n
+
 
 def _part(context: click.Context, option: click.Parameter, value: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
+    found = k_of_n(value)
+    if found is None:
         raise click.BadParameter("which of how many, such as 3/10")
-    return int(found[1]), int(found[2])
+    return found
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -47,17 +49,8 @@ def _part(context: click.Context, option: click.Parameter, value: str) -> tuple[
     type=click.IntRange(1),
     help="To the evaluated model, all workers together. Default: Inspect's limit in each.",
 )
-@click.option(
-    "--budget",
-    type=click.FloatRange(0, min_open=True),
-    help="Dollars that all runs into --log-dir may cost together. Needs prices.",
-)
-@click.option(
-    "--model-cost-config",
-    "prices",
-    type=click.Path(path_type=Path),
-    help="Prices: evals/prices.yaml, filled in.",
-)
+@BUDGET
+@PRICES
 def launch(
     script: str,
     arguments: tuple[str, ...],

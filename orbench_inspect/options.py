@@ -1,12 +1,12 @@
 """The options of the tasks, checked: a mistyped one stops the run instead of being ignored."""
 
-import re
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from orbench_inspect.k_of_n import k_of_n
 from orbench_inspect.mitigations import SystemAs
 from orbench_inspect.scoring.labels import Partial
 from orbench_inspect.scoring.refusal import By
@@ -19,14 +19,13 @@ def _listed(value: object) -> object:
     return None if value is None else [rejoined(item) for item in items]
 
 
-def _k_of_n(value: object) -> object:
-    """Which of how many, from text such as `3/10`."""
+def _shard(value: object) -> object:
     if value is None:
         return None
-    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value) if isinstance(value, str) else None
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
+    found = k_of_n(value) if isinstance(value, str) else None
+    if found is None:
         raise ValueError("Which of how many shards, such as 3/10")
-    return int(found[1]), int(found[2])
+    return found
 
 
 Text = Annotated[str, BeforeValidator(rejoined)]
@@ -47,7 +46,7 @@ class Options(BaseModel):
     per_category: Annotated[int, Field(ge=1)] | None = None
     seed: int = 42
     first: Annotated[int, Field(ge=1)] | None = None
-    shard: Annotated[tuple[int, int] | None, BeforeValidator(_k_of_n)] = None
+    shard: Annotated[tuple[int, int] | None, BeforeValidator(_shard)] = None
     exclude: Text | None = None
     audit: Annotated[float, Field(ge=0, le=1)] | None = None
     allow_self_judge: bool = False
