@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 import anyio
 from inspect_ai.log import (
@@ -31,6 +30,7 @@ from orbench_inspect.studies.judge_again import (
     next_name,
     remove_stale,
 )
+from orbench_inspect.studies.progress import local_path
 from orbench_inspect.text_files import TextFile, edition
 
 
@@ -189,7 +189,7 @@ def _is_ours(log: EvalLog) -> bool:
 
 
 def _local(log: EvalLog) -> Path:
-    url = urlparse(log.location)
-    if url.scheme not in ("", "file"):
+    path = local_path(log.location)
+    if path is None:
         raise ValueError(f"{log.location}: copy the log to this machine first")
-    return Path(unquote(url.path))
+    return Path(path)

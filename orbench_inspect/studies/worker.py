@@ -11,9 +11,9 @@ import runpy
 import signal
 import sys
 import threading
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from orbench_inspect.budget import held_from_environment
 from orbench_inspect.studies.capture import SELECTION
 from orbench_inspect.studies.documents import must_know_documents
 
@@ -30,17 +30,8 @@ def main() -> None:
         must_know_documents()  # on another machine it may be another Inspect
     script, sys.argv = sys.argv[1], sys.argv[1:]
     sys.path[0] = str(Path(script).resolve().parent)
-    with _budget():
+    with held_from_environment():
         runpy.run_path(script, run_name="__main__")
-
-
-def _budget() -> AbstractContextManager[None]:
-    # Imported only where a budget was told: a script may set things before it imports Inspect.
-    if "ORBENCH_BUDGET" not in os.environ:
-        return nullcontext()
-    from orbench_inspect.budget import held_from_environment
-
-    return held_from_environment()
 
 
 def _end_with_launcher() -> None:

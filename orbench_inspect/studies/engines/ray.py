@@ -47,7 +47,7 @@ def ray_engine(address: str | None = None) -> Engine:
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
-        import ray  # noqa: F401
+        import ray  # noqa: F401 (only to see whether it is there)
     except ImportError as ex:
         raise ValueError(
             "--engine ray needs Ray, which is not installed: pip install 'orbench-inspect[ray]'"
