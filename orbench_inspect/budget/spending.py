@@ -138,7 +138,7 @@ def held(budget: Budget) -> Iterator[None]:
         if _spending:
             raise ValueError(f"a budget of {shown(_spending.dollars)} holds already: give one only")
         # Not among the components that Inspect loads: it speaks of hooks that are not enabled.
-        import orbench_inspect.budget.payments  # noqa: F401
+        import orbench_inspect.budget.payments  # noqa: F401 (registers its hook)
 
         mine = Spending(budget.dollars, budget.log_dir)
         mine.ledger.begin()

@@ -11,7 +11,7 @@ from anyio import Event
 from anyio.lowlevel import RunVar
 from inspect_ai.model import GenerateConfig, Model
 
-from orbench_inspect.scoring.judge import Judgement, ask_judge, judge_settings
+from orbench_inspect.scoring.judge import Judgement, Settings, ask_judge, judge_settings
 from orbench_inspect.scoring.words import VERDICTS
 from orbench_inspect.text_files import TextFile
 
@@ -61,7 +61,8 @@ async def judge_once(
         judged: Whose response it is.
     """
     run = _run()
-    key = _key(judge, prompt, question, response, config, judged)
+    settings = judge_settings(judge, config)
+    key = _key(judge, settings, judged, prompt.sha256, question, response)
     while key in run.asking:
         await run.asking[key].wait()
     if key in run.found:
@@ -85,18 +86,10 @@ def _run() -> _Run:
     return run
 
 
-def _key(
-    judge: Model,
-    prompt: TextFile,
-    question: str,
-    response: str,
-    config: GenerateConfig | None,
-    judged: Judged,
-) -> bytes:
-    settings = judge_settings(judge, config)
+def _key(judge: Model, settings: Settings, judged: Judged, *texts: str) -> bytes:
     asked = (
         *(str(judge), judge.api.base_url, sorted(judge.model_args.items()), settings.told),
-        *(prompt.sha256, question, response, judged.replicate, judged.seat),
+        *(*texts, judged.replicate, judged.seat),
         None if settings.config.temperature == 0 else judged.epoch,
     )
     return sha256(repr(asked).encode("utf-8", "backslashreplace")).digest()

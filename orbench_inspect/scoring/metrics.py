@@ -37,8 +37,9 @@ def refusal_rate() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        lower, upper = wilson(scores)
-        return {"refusal_rate": rate(scores), "lower": lower, "upper": upper}
+        found = rate(scores)
+        lower, upper = wilson_interval(found, len(scores))
+        return {"refusal_rate": found, "lower": lower, "upper": upper}
 
     return compute
 
@@ -56,7 +57,7 @@ def macro_rate() -> Metric:
             return {"macro_rate": _NAN, "macro_lower": _NAN, "macro_upper": _NAN}
         groups = by_category(scores).values()
         rates = [rate(group) for group in groups]
-        limits = [wilson(group) for group in groups]
+        limits = [wilson_interval(p, len(group)) for p, group in zip(rates, groups, strict=True)]
         below = math.hypot(*(p - low for p, (low, _) in zip(rates, limits, strict=True)))
         above = math.hypot(*(high - p for p, (_, high) in zip(rates, limits, strict=True)))
         macro = sum(rates) / len(rates)
@@ -79,8 +80,9 @@ def category_rate() -> Metric:
     def compute(scores: list[SampleScore]) -> Value:
         rates: dict[str, float] = {}
         for category, group in by_category(scores).items():
-            rates[category] = rate(group)
-            rates[f"{category}_lower"], rates[f"{category}_upper"] = wilson(group)
+            found = rates[category] = rate(group)
+            limits = wilson_interval(found, len(group))
+            rates[f"{category}_lower"], rates[f"{category}_upper"] = limits
         return cast(Value, rates)
 
     return compute
@@ -89,11 +91,6 @@ def category_rate() -> Metric:
 def rate(scores: list[SampleScore]) -> float:
     """Mean of scores in [0, 1]; nan of none."""
     return sum(s.score.as_float() for s in scores) / len(scores) if scores else _NAN
-
-
-def wilson(scores: list[SampleScore]) -> tuple[float, float]:
-    """Wilson's 95% interval of the mean of scores in [0, 1]; nan of none."""
-    return wilson_interval(rate(scores), len(scores))
 
 
 def wilson_interval(rate: float, n: int) -> tuple[float, float]:
