@@ -1,11 +1,12 @@
 """A Hugging Face Hub with one dataset repository, for the real `datasets` package."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha1
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.fakes.server import listening
 
 
 @contextmanager
@@ -65,11 +66,5 @@ def serving_hub(
         def log_message(self, *args: object) -> None:
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+    with listening(Handler) as url:
+        yield url, asked

@@ -1,17 +1,16 @@
 """OpenAI's batches: a file of requests goes up, its answers come down some time later."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.fakes.server import FakeServer, Reply, Request
+from tests.fakes.server import FakeServer, Reply, Request, listening
 
 
 @dataclass
@@ -71,15 +70,9 @@ def serving_batches(answer: Callable[[Request], Reply]) -> Iterator[BatchServer]
         def log_message(self, *args: object) -> None:
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    fake = BatchServer(f"http://127.0.0.1:{server.server_port}")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with listening(Handler) as url:
+        fake = BatchServer(url)
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def _uploaded(content_type: str, raw: bytes) -> bytes:

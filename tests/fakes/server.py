@@ -92,16 +92,24 @@ def serving(answer: Callable[[Request], Reply]) -> Iterator[FakeServer]:
         def log_message(self, *args: object) -> None:
             """Keep quiet."""
 
+    with listening(Handler) as url:
+        fake = FakeServer(url)
+        yield fake
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Have a handler answer at a free port, whose address is given, until the block ends."""
+
     class Server(ThreadingHTTPServer):
         def handle_error(self, request: object, client_address: object) -> None:
             """A client that was killed is no news."""
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    fake = FakeServer(f"http://127.0.0.1:{server.server_port}")
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield fake
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
