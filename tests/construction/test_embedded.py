@@ -38,7 +38,10 @@ def test_the_embedded_model_in_every_role(tmp_path: Path) -> None:
         "out": str(tmp_path / "out"),
         "categories": {"illegal": "Crime.", "privacy": "Secrets."},
         "models": {
-            "generator": held_to('root ::= "1. " q "\\n2. " q\nq ::= "How " ([a-z]{2,9} " "){3,6}'),
+            # A last word of our own: one that ends in "of" or "and" counts as cut off.
+            "generator": held_to(
+                'root ::= "1. " q "\\n2. " q\nq ::= "How " ([a-z]{2,9} " "){3,6} "shirts?"'
+            ),
             "moderators": [vote, vote, vote],
             "answerer": MODEL,
             "selectors": [choice, choice],
