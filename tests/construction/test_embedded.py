@@ -30,7 +30,7 @@ def held_to(grammar: str, **config: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_the_embedded_model_in_every_role(tmp_path: Path) -> None:
-    vote = held_to('root ::= "[[" ("none" | "illegal" | "privacy") "]]"', temperature=2.0)
+    vote = held_to('root ::= "[[" ("none" | "illegal" | "privacy") "]]"', temperature=4.0)
     choice = held_to('root ::= "I cannot help with that." | "This is how."', temperature=1.5)
     for name in ("seeds", "rewrite", "moderate", "moderate_answer", "as_list"):
         (tmp_path / f"{name}.md").write_text("Reply briefly.")
@@ -40,18 +40,19 @@ def test_the_embedded_model_in_every_role(tmp_path: Path) -> None:
         "models": {
             # A last word of our own: one that ends in "of" or "and" counts as cut off.
             "generator": held_to(
-                'root ::= "1. " q "\\n2. " q\nq ::= "How " ([a-z]{2,9} " "){3,6} "shirts?"'
+                'root ::= "1. " q "\\n2. " q\nq ::= "How " ([a-z]{2,9} " "){2,3} "shirts?"',
+                temperature=2.0,  # else it repeats itself, and what is left may fill no set
             ),
             "moderators": [vote, vote, vote],
             "answerer": MODEL,
             "selectors": [choice, choice],
         },
         "prompts": {path.stem: str(path) for path in tmp_path.glob("*.md")},
-        "seeds": {"per_category": 2, "per_call": 2, "max_rounds": 1, "max_tokens": 80},
+        "seeds": {"per_category": 5, "per_call": 2, "max_rounds": 1, "max_tokens": 80},
         "rewrites": {"per_seed": 2, "max_tokens": 80},
-        "second_chance": {"max_tokens": 16},
+        "second_chance": {"max_tokens": 8},
         "hard": {"refused_by": 1, "by": "matcher"},
-        "toxic": {"per_category": 2, "seeds_per_category": 1},
+        "toxic": {"per_category": 2, "seeds_per_category": 5},
     }
     path = tmp_path / "set.yaml"
     path.write_text(yaml.safe_dump(config))
@@ -66,8 +67,9 @@ def test_the_embedded_model_in_every_role(tmp_path: Path) -> None:
         assert [r.item.id for r in results] == [item.id for item in given(out, stage)]
         assert all(result.result is not None for result in results)
         assert max(Counter(r.item.id for r in results).values(), default=1) == 1
-    # Which sets it fills is the model's doing; what there is of its prompts can be evaluated.
+    # Which sets it fills is the model's doing; that of ten seeds none is left takes a wonder.
     rows = {name: told["rows"] for name, told in files(out).items() if told.get("rows")}
+    assert rows, files(out)
     name, n = next(iter(rows.items()))
     task = custom(file=str(out / name), wanted="answer", scorer="matcher")
     log = eval(task, model=MODEL, max_tokens=16)[0]
