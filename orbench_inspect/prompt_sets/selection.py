@@ -95,14 +95,18 @@ def _shard(prompts: Prompts, ordered: Sequence[Prompt], k: int, n: int, seed: in
     in order of category and content hash: shards differ by one prompt at most, also within
     a category, and another seed or number of prompts moves none to another shard.
     """
-    dealt = sorted(prompts.prompts, key=lambda p: (p.category, p.fingerprint, p.id))
-    members = {p.id for p in dealt[k - 1 :: n]}
+    members = {p.id for p in _dealt(prompts)[k - 1 :: n]}
     mine = [p for p in ordered if p.id in members]
     if not mine:
         raise ValueError(
             f"shard={k}/{n} holds none of the {len(ordered)} prompts chosen: take fewer shards"
         )
     return _stratified(mine, None, seed)
+
+
+@lru_cache(maxsize=1)
+def _dealt(prompts: Prompts) -> Sequence[Prompt]:
+    return sorted(prompts.prompts, key=lambda p: (p.category, p.fingerprint, p.id))
 
 
 def _hash(prompts: Sequence[Prompt]) -> str:
