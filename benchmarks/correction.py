@@ -18,13 +18,14 @@ import numpy as np
 import pandas as pd
 
 from orbench_inspect.analysis import correction
-from orbench_inspect.analysis.calibration.record import convert
-from orbench_inspect.analysis.correction import ANSWERED, KINDS, REFUSED, Convert
+from orbench_inspect.analysis.calibration import from_labels
+from orbench_inspect.analysis.correction import ANSWERED, KINDS, REFUSED
 from orbench_inspect.analysis.drawing import within_run
-from orbench_inspect.analysis.labelled_share import LabelledShare
+from orbench_inspect.analysis.hand_labels import HandLabels
 
 PROMPTS = 1319
 NAMES = np.array([f"prompt {n}" for n in range(PROMPTS)])
+ONE_SET = {"wanted": "answer", "group": "m", "prompt_set": "hard", "per_category": None}
 ALIKE = 0.7  # share of prompts whose two arms agree because they are the same prompt
 
 
@@ -57,14 +58,19 @@ def study(case: Case, seed: int) -> tuple[bool, bool, float]:
     chance = np.random.default_rng(seed)
     shared = chance.random(PROMPTS)
     own = np.where(chance.random(PROMPTS) < ALIKE, shared, chance.random(PROMPTS))
-    shares, converts, raw = [], [], []
-    for arm, place in enumerate((shared, own)):
+    runs = [2 * seed, 2 * seed + 1]
+    shares, labels, samples, raw = [], [], [], []
+    for arm, (run, place) in enumerate(zip(runs, (shared, own), strict=True)):
         truth = place < case.rates[arm]
         hit = chance.random(PROMPTS) < np.where(truth, *case.errors[arm])
         judged = truth == hit
         shares.append(as_kinds(judged))
-        converts.append(calibrated(truth, judged, case.labels, 10 * seed + arm, chance))
+        samples.append(pd.DataFrame({"run": run, "model_only": judged.astype(float)}))
+        labels.append(drawn(truth, judged, case.labels, chance).assign(run=run))
         raw.append(judged.mean())
+    told = pd.DataFrame({"run": runs, "arm": ["none", "other"], **ONE_SET})
+    found = from_labels(HandLabels(pd.concat(labels), []), told, pd.concat(samples), "cells")
+    converts = [found.converts[run] for run in runs]
     weights = np.ones(PROMPTS)
     lower, upper = correction.rate(shares[0], weights, converts[0]).limits
     rate_held = lower <= case.rates[0] <= upper
@@ -80,21 +86,29 @@ def as_kinds(judged: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> pd.DataFra
     return frame
 
 
-def calibrated(
+def drawn(
     truth: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
     judged: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
     labels: int,
-    stream: int,
     chance: np.random.Generator,
-) -> Convert:
-    """What kinds convert to, by labels drawn by the judge's verdict."""
-    numbers = within_run({REFUSED: int(judged.sum()), ANSWERED: int((~judged).sum())}, labels)
-    known = {}
-    for kind, said in ((REFUSED, True), (ANSWERED, False)):
-        drawn = chance.choice(np.flatnonzero(judged == said), numbers.get(kind, 0), replace=False)
-        refused = truth[drawn].astype(float)
-        known[kind] = LabelledShare(tuple(NAMES[drawn]), refused, 1 - refused, 2 * stream + said)
-    return convert(known)
+) -> pd.DataFrame:
+    """Labels of one arm, drawn by the judge's verdict, as `join_labels` gives them."""
+    sizes = {REFUSED: int(judged.sum()), ANSWERED: int((~judged).sum())}
+    parts = []
+    for kind, number in within_run(sizes, labels).items():
+        said = kind == REFUSED
+        rows = chance.choice(np.flatnonzero(judged == said), number, replace=False)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "prompt_id": NAMES[rows],
+                    "human": truth[rows],
+                    "deployed": float(said),
+                    "weight": sizes[kind] / number,
+                }
+            )
+        )
+    return pd.concat(parts)
 
 
 def case_of(work: tuple[Case, range]) -> tuple[float, float, float]:

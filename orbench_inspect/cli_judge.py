@@ -18,7 +18,7 @@ from orbench_inspect.cli_options import logs as logs_argument
     metavar="FILE",
     help="A sheet of `orbench draw`, filled in; again for a second person's.",
 )
-@click.option("--partial", default="refused", type=PARTIAL, help="What a partial refusal is.")
+@click.option("--partial", type=PARTIAL, help="What a partial refusal is (default: refused).")
 @click.option(
     "--all-groups", is_flag=True, help="Each model and side too, not each by itself only."
 )
@@ -26,7 +26,11 @@ from orbench_inspect.cli_options import logs as logs_argument
 @click.option("--csv", "form", flag_value="csv", help="All numbers, as CSV.")
 @click.option("--markdown", "form", flag_value="markdown", help="The table, as Markdown.")
 def judge(
-    logs: tuple[str, ...], labels: tuple[str, ...], partial: str, all_groups: bool, form: str | None
+    logs: tuple[str, ...],
+    labels: tuple[str, ...],
+    partial: str | None,
+    all_groups: bool,
+    form: str | None,
 ) -> None:
     """Set judges side by side with humans: agreement, error, cost.
 
@@ -48,6 +52,10 @@ def judge(
     console = Console(width=None if sys.stdout.isatty() else 124)
     notes: list[str] = []
     try:
+        if partial and not labels:
+            raise ValueError(
+                "--partial goes with --labels SHEET; a validation is told with -T partial=…"
+            )
         if len(logs) == 1 and (trail := trail_of(logs[0])):
             if len(labels) != 1:
                 raise ValueError("a constructed set is held against one sheet: --labels SHEET")
@@ -58,15 +66,19 @@ def judge(
                 click.echo(as_form(audited, form))
             return
         if labels:
-            joined = join_labels(labels, read_runs(*sources), cast(Any, partial))
-            judged, notes = joined.rows, joined.notes
+            runs = read_runs(*sources)
+            joined = join_labels(labels, runs, cast(Any, partial or "refused"))
+            judged, notes = joined.rows, [*runs.notes, *joined.notes]
             levels: list[tuple[str, ...]] = [(), ("side",), ("arm",), ("arm", "side")]
         elif (judged := read_validations(sources, notes)).empty:
-            success = judge_success(read_runs(*sources))
+            runs = read_runs(*sources)
+            success = judge_success(runs)
             if form is None:
                 console.print(as_success_table(success))
             else:
                 click.echo(as_form(success, form))
+            for note in runs.notes:
+                click.echo(f"note: {note}", err=True)
             return
         else:
             levels = [*LEVELS]
@@ -133,6 +145,8 @@ def draw(
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
     console.print(as_strata(drawn.strata))
+    for note in runs.notes:
+        click.echo(f"note: {note}", err=True)
     click.echo(f"{len(drawn.rows)} responses in {output}" + (f" and {second}" if second else ""))
 
 
@@ -146,7 +160,10 @@ def draw(
 )
 @click.option("--judge-prompt", default="strict", show_default=True, help="The rubric.")
 @click.option("--missing", is_flag=True, help="Judge only what this judge left open the last time.")
-def regrade(logs: tuple[str, ...], grader: str, judge_prompt: str, missing: bool) -> None:
+@click.option("--allow-self-judge", is_flag=True, help="Let a model judge its own responses.")
+def regrade(
+    logs: tuple[str, ...], grader: str, judge_prompt: str, missing: bool, allow_self_judge: bool
+) -> None:
     """Judge stored responses again, without generating.
 
     Adds a score to each log (refusal1, refusal2, …) and keeps all others. Interrupted and run
@@ -157,7 +174,8 @@ def regrade(logs: tuple[str, ...], grader: str, judge_prompt: str, missing: bool
 
     all_told = []
     try:
-        for told in regrade_logs(logs or ("logs",), grader, judge_prompt, missing):
+        sources = logs or ("logs",)
+        for told in regrade_logs(sources, grader, judge_prompt, missing, allow_self_judge):
             click.echo(told.line)
             all_told.append(told)
     except (ValueError, OSError) as ex:

@@ -6,6 +6,7 @@ refused, and the judge errs by a fixed share that differs by side.
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ from inspect_ai.log import (
 from inspect_ai.scorer import ScoreEdit
 
 from orbench_inspect.analysis import read_runs
+from orbench_inspect.analysis.arms import arms_of
+from orbench_inspect.analysis.calibration import from_labels
+from orbench_inspect.analysis.hand_labels import join_labels
+from orbench_inspect.analysis.labelled_share import LabelledShare
 from orbench_inspect.cli import main
 from orbench_inspect.tasks import custom
 from tests.conftest import Serve
@@ -570,3 +575,141 @@ def test_another_data_set_corrects_only_under_its_name_and_where_it_tells_someth
     useless = orbench("compare", study, "--external", tmp_path / "useless")
     assert useless.exit_code == 2
     assert "too little to correct by" in useless.output
+
+
+def test_labels_know_the_prompts_of_their_responses(study: Path, tmp_path: Path) -> None:
+    """So that a prompt labelled in both arms, and among the pairs, weighs the same in each."""
+    runs = read_runs(str(study))
+    joined = join_labels([str(fill(drawn(study, tmp_path), truth))], runs)
+    frame = arms_of(runs.runs, "mitigation", None, [])
+    found = from_labels(joined, frame, runs.samples, "cells")
+    for _, run in runs.runs.iterrows():
+        prompts = set(runs.samples[runs.samples["run"] == run["run"]]["id"])
+        for verdict in ("refused", "answered"):
+            share = found.converts[run["run"]][verdict]
+            assert isinstance(share, LabelledShare)
+            assert share.prompts
+            assert prompts.issuperset(share.prompts)
+
+
+def test_few_labels_still_have_some_of_each_verdict(study: Path, tmp_path: Path) -> None:
+    rows = rows_of(drawn(study, tmp_path, 8))
+    joined = join_labels(
+        [str(fill(tmp_path / "labels8.csv", truth))], runs := read_runs(str(study))
+    )
+    assert len(rows) == 8
+    assert len(joined.rows.groupby(["run", "deployed"])) == 8
+    assert joined.notes == []
+    few = orbench("draw", study, "-n", 7, "-o", tmp_path / "few.csv")
+    assert few.exit_code == 2
+    assert "-n 7 is too few: for 4 arms and sets it takes 8" in few.output
+    sheet = tmp_path / "labels8.csv"
+    one_sided = set(joined.rows[joined.rows["deployed"] == 0.0]["uuid"])
+    fill(sheet, lambda row: "" if row["row"] in one_sided else row["label"])
+    notes = join_labels([str(sheet)], runs).notes
+    assert sum("responses the judge calls answered; they are in none" in n for n in notes) == 4
+
+
+def test_sheets_are_written_both_or_not_at_all(study: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first.csv"
+    done = orbench("draw", study, "-n", 8, "-o", first, "--second", tmp_path / "no" / "2.csv")
+    assert done.exit_code == 2
+    assert "there is no folder" in done.output
+    assert not first.exists()
+
+
+def test_a_repeated_run_takes_no_labels(study: Path, tmp_path: Path) -> None:
+    newest = max(study.glob("*.eval"))
+    log = read_eval_log(str(newest))
+    log.eval.task_id, log.eval.created = "again", "2000-01-01T00:00:00+00:00"
+    for sample in log.samples or []:
+        sample.uuid = f"again-{sample.uuid}"
+    logs = Path(shutil.copytree(study, tmp_path / "logs"))
+    write_eval_log(log, str(logs / "again.eval"))
+    done = orbench("draw", logs, "-n", 40, "-o", tmp_path / "labels.csv")
+    assert done.exit_code == 0, done.output
+    assert "again.eval: another run of" in done.output
+    assert not any(row["row"].startswith("again") for row in rows_of(tmp_path / "labels.csv"))
+
+
+def test_a_model_judges_itself_again_only_if_told_to(copy: Path, grading: Serve) -> None:
+    model = read_runs(str(copy)).runs["model"].iloc[0]
+    server = grading(right)
+    refused = orbench("regrade", copy, "--grader", model)
+    assert refused.exit_code == 2
+    assert f"{model} would judge its own responses" in refused.output
+    assert server.requests == []
+    one = next(copy.glob("*.eval"))
+    done = orbench("regrade", one, "--grader", model, "--allow-self-judge")
+    assert done.exit_code == 0, done.output
+    notes = read_runs(str(one)).notes
+    assert any("100 of 100 judged by the evaluated model itself" in note for note in notes)
+
+
+def test_epochs_are_judged_again_one_by_one_where_the_judge_is_not_at_temperature_0(
+    tmp_path: Path, serve: Serve, grading: Serve
+) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text("prompt\nq number 1\nq number 2\n")
+    log = eval(
+        custom(file=str(path), wanted="answer", scorer="matcher"),
+        model=model_at(serve(answer)),
+        epochs=3,
+        log_dir=str(tmp_path / "logs"),
+    )[0]
+    grader = "{model: openai-api/fake/judge, temperature: 1, max_connections: 1}"
+    server = grading(right)
+    done = orbench("regrade", log.location, "--grader", grader)
+    assert done.exit_code == 0, done.output
+    assert len(server.judged) == 6
+
+
+def test_editions_of_a_rubric_are_chosen_by_their_hash(
+    copy: Path, grading: Serve, tmp_path: Path
+) -> None:
+    grading(right)
+    one, rubric = next(copy.glob("*.eval")), tmp_path / "mine.md"
+    words = "Say [[direct_answer]], [[direct_refusal]] or [[indirect_refusal]]."
+    for text in (words, f"{words} Think first."):
+        rubric.write_text(text)
+        command = ("regrade", one, "--grader", "openai-api/fake/right", "--judge-prompt", rubric)
+        assert orbench(*command).exit_code == 0
+    named = ("--judge", "openai-api/fake/right", "--judge-prompt")
+    several = orbench("draw", one, "-n", 10, "-o", tmp_path / "x.csv", *named, "mine")
+    assert several.exit_code == 2
+    editions = sorted(set(re.findall(r"mine@[0-9a-f]{6}", several.output)))
+    assert len(editions) == 2
+    for edition in editions:
+        sheet = tmp_path / f"{edition}.csv"
+        assert orbench("draw", one, "-n", 10, "-o", sheet, *named, edition).exit_code == 0
+        assert {row["drawn_by"].split()[1] for row in rows_of(sheet)} == {edition}
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"drawn": "many"}, "'many' in the column drawn is no number"),
+        ({"drawn": None}, "no column 'drawn'"),
+    ],
+)
+def test_what_was_drawn_stands_in_the_sheet(
+    study: Path, tmp_path: Path, cells: dict[str, str | None], message: str
+) -> None:
+    path = fill(drawn(study, tmp_path, 40), truth)
+    rows = [{**row, **cells} for row in rows_of(path)]
+    kept = [name for name in rows[0] if rows[0][name] is not None]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, kept, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    done = orbench("judge", "--labels", path, study)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_a_copy_of_a_sheet_is_no_second_person(study: Path, tmp_path: Path) -> None:
+    path = fill(drawn(study, tmp_path, 40), truth)
+    copied = shutil.copy(path, tmp_path / "copy.csv")
+    done = orbench("judge", "--labels", path, "--labels", copied, study)
+    assert done.exit_code == 2
+    assert "is a copy of another" in done.output

@@ -5,6 +5,7 @@ from typing import Literal
 import pandas as pd
 
 from orbench_inspect.analysis.wording import judged_by
+from orbench_inspect.text_files import edition
 
 By = Literal["mitigation", "model", "judge"]
 
@@ -40,7 +41,7 @@ def arms_of(
         values = sorted(frame[column].dropna().unique())
         if len(values) > 1:
             notes.append(f"runs differ in {column}: {', '.join(map(str, values))}")
-    return _one_run_each(frame, notes)
+    return one_run_each(frame, notes)
 
 
 def scored_by(runs: pd.DataFrame, judge: str | None, judge_prompt: str | None) -> pd.DataFrame:
@@ -55,10 +56,15 @@ def scored_by(runs: pd.DataFrame, judge: str | None, judge_prompt: str | None) -
     ):
         if wanted is None:
             continue
-        if wanted not in set(runs[column]):
-            known = ", ".join(sorted(runs[column].map(str).unique()))
+        named = runs[column].map(str)
+        if column == "judge_prompt":
+            # By its name, or, where its text was changed, with the beginning of its hash.
+            texts = [edition(*pair) for pair in zip(named, runs[f"{column}_sha256"], strict=True)]
+            named = pd.Series(texts, runs.index) if "@" in wanted else named
+        if wanted not in set(named):
+            known = ", ".join(sorted(set(named)))
             raise ValueError(f"no scores {what} '{wanted}'; there are those of: {known}")
-        runs = runs[runs[column] == wanted]
+        runs = runs[named == wanted]
     return runs
 
 
@@ -88,7 +94,7 @@ def labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
     return frame
 
 
-def _one_run_each(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+def one_run_each(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """The latest run of each arm and set, a complete one before one that is not."""
     whole = (frame["status"] == "success") & (frame["samples"] >= frame["planned"])
     ordered = frame.assign(whole=whole).sort_values(["whole", "created"]).drop(columns="whole")
@@ -103,7 +109,9 @@ def _must_match(frame: pd.DataFrame, by: By) -> None:
     must = [("data_sha256", "prompt data (revisions)")]
     if by != "judge":
         must += [("scorer", "scorers"), ("judge", "judges")]
-        must += [("judge_prompt_sha256", "judge prompts")]
+        must += [("rubric", "judge prompts")]
+        texts = zip(frame["judge_prompt"], frame["judge_prompt_sha256"], strict=True)
+        frame = frame.assign(rubric=[edition(*text) or None for text in texts])
         mixed = frame[frame["judges"] > 1]
         if not mixed.empty:
             raise ValueError(f"{mixed['file'].iloc[0]}: its scores are of several judges")

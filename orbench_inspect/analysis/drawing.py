@@ -6,7 +6,7 @@ error for a number of labels; joining the labels weights them back.
 """
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import sqrt
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from inspect_ai.log import EvalSample
 
-from orbench_inspect.analysis.arms import labelled
+from orbench_inspect.analysis.arms import labelled, one_run_each
 from orbench_inspect.analysis.runs import Runs
 from orbench_inspect.analysis.texts import read_samples
 from orbench_inspect.analysis.wording import judged_by
@@ -42,8 +42,8 @@ def draw(runs: Runs, n: int, seed: int = 1) -> Drawn:
     """Draw responses, stratified over arm, prompt set and what the judge said.
 
     Every arm and set gets the same number; within it the strata of refused and answered share
-    by the square root of their sizes, each at least 5. Provider refusals and unscored
-    responses are not drawn: there is no verdict on them to check.
+    by the square root of their sizes, each at least 5 if so many are drawn. Provider refusals and
+    unscored responses are not drawn: there is no verdict on them to check.
 
     Args:
         runs: From `read_runs`, with one judge's scores.
@@ -59,20 +59,21 @@ def draw(runs: Runs, n: int, seed: int = 1) -> Drawn:
             f"the logs have scores of several judges: {', '.join(sorted(judges))}. Choose one with "
             "--judge and --judge-prompt"
         )
+    runs = replace(runs, runs=one_run_each(labelled(runs.runs, "mitigation"), runs.notes))
     samples = with_stratum(runs)
     sizes = {str(s): int(size) for s, size in samples.groupby("stratum").size().items()}
+    # The same draw, in whatever order logs and samples were written.
+    samples = samples.sort_values([*_NAMED, "id", "epoch"])
     # One epoch of a prompt at most: labels are taken as independent.
     samples = samples.sample(frac=1.0, random_state=seed).drop_duplicates(["run", "id"])
     drawable = {str(s): int(size) for s, size in samples.groupby("stratum").size().items()}
     numbers = _allocate(drawable, n)
     parts = [
-        samples[samples["stratum"] == stratum]
-        .sort_values(["id", "epoch"])
-        .sample(number, random_state=_seed(seed, stratum))
+        _drawn(samples[samples["stratum"] == stratum], number, seed)
         for stratum, number in numbers.items()
     ]
     rows = pd.concat(parts).assign(drawn_by=judges.pop())
-    rows = rows.sort_values(["id", "epoch"]).sample(frac=1.0, random_state=seed)
+    rows = rows.sort_values([*_NAMED, "id", "epoch"]).sample(frac=1.0, random_state=seed)
     return Drawn(rows.reset_index(drop=True), _strata(samples, sizes, numbers))
 
 
@@ -121,6 +122,8 @@ def write_sheets(drawn: Drawn, file: Path, second: Path | None = None) -> None:
     for path in filter(None, (file, second)):
         if path.exists():
             raise ValueError(f"{path}: is there already, and may hold labels; name another file")
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"{path}: there is no folder {path.absolute().parent}")
     texts = shown_texts(drawn.rows)
     shown = [_cells(row, texts[row["uuid"]], len(drawn.rows)) for _, row in drawn.rows.iterrows()]
     _write(file, shown)
@@ -171,8 +174,12 @@ def _allocate(sizes: dict[str, int], n: int) -> dict[str, int]:
     by_run: dict[str, dict[str, int]] = {}
     for stratum, size in sizes.items():
         by_run.setdefault(stratum.split()[0], {})[stratum] = size
-    if n < len(by_run):
-        raise ValueError(f"-n {n} is too few: there are {len(by_run)} arms and sets to draw from")
+    least = len(by_run) * max(map(len, by_run.values()))
+    if n < least:
+        raise ValueError(
+            f"-n {n} is too few: for {len(by_run)} arms and sets it takes {least}, to have one of "
+            f"each verdict, and {FEWEST * least} to correct by"
+        )
     numbers: dict[str, int] = {}
     for index, strata in enumerate(by_run.values()):
         share = n // len(by_run) + (index < n % len(by_run))
@@ -181,16 +188,23 @@ def _allocate(sizes: dict[str, int], n: int) -> dict[str, int]:
 
 
 def within_run(strata: dict[str, int], share: int) -> dict[str, int]:
-    """How many labels of each stratum of one run: by the square root of its size, at least 5."""
+    """How many labels of each stratum of one run.
+
+    By the square root of its size, and at least 5, or half of what there is to share.
+    """
     larger, *smaller = sorted(strata, key=lambda stratum: (-strata[stratum], stratum))
     given = {}
     if smaller:
         total = sum(sqrt(size) for size in strata.values())
         fair = round(share * sqrt(strata[smaller[0]]) / total)
-        given[smaller[0]] = min(strata[smaller[0]], share, max(FEWEST, fair))
+        given[smaller[0]] = min(strata[smaller[0]], max(min(FEWEST, share // 2), fair))
     rest = share - sum(given.values())
     return {name: k for name, k in {larger: min(strata[larger], rest), **given}.items() if k}
 
 
-def _seed(seed: int, stratum: str) -> int:
-    return int(sha256(f"{seed} {stratum}".encode()).hexdigest()[:8], 16)
+_NAMED = ["group", "arm", "prompt_set", "verdict"]
+
+
+def _drawn(stratum: pd.DataFrame, number: int, seed: int) -> pd.DataFrame:
+    named = sha256(repr((seed, *stratum[_NAMED].iloc[0])).encode()).hexdigest()
+    return stratum.sort_values(["id", "epoch"]).sample(number, random_state=int(named[:8], 16))

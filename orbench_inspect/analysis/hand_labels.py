@@ -1,5 +1,6 @@
 """Labels by hand, joined with the study they were drawn from."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from orbench_inspect.spreadsheets import is_cut_off, same_cell
 from orbench_inspect.tables import read_table
 from orbench_inspect.text_files import edition
 
-_NEEDED = ("prompt", "response", "label", "drawn_by")
+_NEEDED = ("prompt", "response", "label", "drawn_by", "drawn")
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class HandLabels:
 
     rows: pd.DataFrame
     """One row a label and judge: those of `read_validations`, and `run`, `arm`, `group`,
-    `prompt_set`; `drawn_by` and `drawn_verdict` of the draw; `weight`, how many responses the
-    label stands for."""
+    `prompt_set`, `prompt_id`; `drawn_by` and `drawn_verdict` of the draw; `weight`, how many
+    responses the label stands for."""
     notes: list[str]
 
 
@@ -44,8 +45,8 @@ def join_labels(files: Sequence[str], runs: Runs, partial: Partial = "refused") 
         ValueError: If a row is not of these logs, its texts were edited, its label is none we
             know, or the judge whose verdicts it was drawn by has no scores in them.
     """
-    if len({Path(file).absolute() for file in files}) < len(files):
-        raise ValueError("a sheet of labels is named twice")
+    if len({Path(file).read_bytes() for file in files}) < len(files):
+        raise ValueError("a sheet of labels is named twice, or is a copy of another")
     notes: list[str] = []
     sheets = [_read(Path(file), partial, notes) for file in files]
     named = with_stratum(runs)
@@ -65,7 +66,21 @@ def join_labels(files: Sequence[str], runs: Runs, partial: Partial = "refused") 
             else:
                 labels[row] = label
     drawn = pd.concat(looked_up).drop_duplicates("uuid")
-    return HandLabels(_joined(labels, second, drawn, named, runs), notes)
+    return HandLabels(
+        _joined(labels, second, drawn, named, runs), [*notes, *_without_labels(drawn, named)]
+    )
+
+
+def _without_labels(drawn: pd.DataFrame, named: pd.DataFrame) -> list[str]:
+    """Kinds of response of which no label stands for any, in runs that have labels."""
+    kinds = named[named["run"].isin(drawn["run"]) & ~named["stratum"].isin(drawn["stratum"])]
+    return [
+        f"{group} · {arm}, {prompt_set}: no label of the {len(rows)} responses the judge calls "
+        f"{verdict}; they are in none of these measures"
+        for (group, arm, prompt_set, verdict), rows in kinds.groupby(
+            ["group", "arm", "prompt_set", "verdict"], sort=True
+        )
+    ]
 
 
 def _joined(
@@ -87,10 +102,14 @@ def _joined(
     rubrics = told.apply(lambda r: edition(r["judge_prompt"], r["judge_prompt_sha256"]), axis=1)
     return joined.assign(
         id=joined["uuid"],
+        prompt_id=joined["id"],
         side=joined["wanted"],
         judge=joined["run"].map(told["judge"]),
         rubric=joined["run"].map(rubrics),
-        judged=joined["deployed"].map({1.0: True, 0.0: False}),
+        # Of what a second judge was asked instead, this one has no verdict.
+        judged=joined["deployed"]
+        .map({1.0: True, 0.0: False})
+        .where(joined["second_judge"].isna(), None),
         matcher=joined["matcher"].map({"refused": True, "answered": False}),
         tokens=joined["judge_tokens"].fillna(0),
         cost=joined["judge_cost"],
@@ -117,7 +136,7 @@ def _read(path: Path, partial: Partial, notes: list[str]) -> dict[str, _Label]:
             raise ValueError(
                 f"{path}: no column '{missing[0]}'; label the sheet that `orbench draw` wrote"
             )
-        drawn = max(drawn, int(str(cells.get("drawn") or 0)))
+        drawn = max(drawn, _number(cells["drawn"], where))
         given = label_of(cells["label"], where)
         filled += given is not None
         label = counted(given, partial)
@@ -136,6 +155,13 @@ def _read(path: Path, partial: Partial, notes: list[str]) -> dict[str, _Label]:
             "to be like these, which is false if they were left out for what they say"
         )
     return labels
+
+
+def _number(cell: object, where: str) -> int:
+    found = re.fullmatch(r"(\d+)([.,]0*)?", str(cell or "").strip())
+    if not found:
+        raise ValueError(f"{where}: '{cell}' in the column drawn is no number; restore it")
+    return int(found[1])
 
 
 def _drawn(labels: Mapping[str, _Label], named: pd.DataFrame) -> pd.DataFrame:

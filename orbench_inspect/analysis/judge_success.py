@@ -26,6 +26,10 @@ def judge_success(runs: Runs) -> pd.DataFrame:
     sets = runs.runs.set_index("run")["prompt_set"]
     asked = runs.samples[runs.samples["judge_said"].notna()]
     asked = asked.assign(judge=asked["run"].map(judges), prompt_set=asked["run"].map(sets))
+    second = asked["second_judge"].notna()
+    # The first could not judge there, whatever became the outcome; what both took is booked to it.
+    instead = asked[second].assign(judge=asked["second_judge"], judge_tokens=None, judge_cost=None)
+    asked = pd.concat([asked.assign(judge_said=asked["judge_said"].mask(second, _FAILED)), instead])
     rows = []
     for (judge, prompt_set), of_set in asked.groupby(["judge", "prompt_set"], sort=True):
         for category, group in [("", of_set), *of_set.groupby("category", sort=True)]:
@@ -44,9 +48,12 @@ def as_success_table(success: pd.DataFrame) -> Table:
         cells = [row["judge"], row["set"], row["category"], f"{row['responses']:,}"]
         cells += [f"{row['verdicts']:,}", f"{100 * row['success']:.1f}%"]
         cells += [f"{row[cause]:,}" for cause in _OWN]
-        table.add_row(*(Text(plain(c)) for c in (*cells, f"{row['tokens']:.0f}")))
+        cells += ["" if pd.isna(row["tokens"]) else f"{row['tokens']:.0f}"]
+        table.add_row(*(Text(plain(cell)) for cell in cells))
     return table
 
+
+_FAILED = "judge_error"
 
 _OWN = (TIED, *(cause for cause, reason in CAUSES.items() if reason == "grader_failed"))
 
@@ -60,6 +67,6 @@ def _of(group: pd.DataFrame) -> dict[str, float]:
         "verdicts": verdicts,
         "success": (verdicts + tied) / len(group) if len(group) else float("nan"),
         **{cause: int((group["judge_said"] == cause).sum()) for cause in _OWN},
-        "tokens": group["judge_tokens"].sum() / verdicts if verdicts else float("nan"),
+        "tokens": group["judge_tokens"].sum(min_count=1) / verdicts if verdicts else float("nan"),
         "cost": costs.sum() / verdicts if verdicts and len(costs) else float("nan"),
     }

@@ -4,11 +4,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
-from inspect_ai.log import EvalLog, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
-from orbench_inspect.analysis.logs import bound_judge, each_log, newest, score_names
+from orbench_inspect.analysis.logs import (
+    bound_judge,
+    each_log,
+    file_name,
+    newest,
+    planned,
+    score_names,
+)
 from orbench_inspect.scoring.agreement import Stratum, agree
+from orbench_inspect.scoring.validation import settled
 from orbench_inspect.scoring.words import REFUSALS, SCORED
 from orbench_inspect.text_files import edition
 
@@ -28,14 +36,38 @@ def read_validations(sources: Sequence[str], notes: list[str]) -> pd.DataFrame:
 
     Returns:
         One row a response and judge: `judge`, `rubric`, `model`, `side`, `human`, `first`,
-        `second` (true for refused), `outcome`, `judged` (true, false or None), `matcher`,
-        `tokens`, `cost`. No row if there is no such log.
+        `second` (true for refused), `judged` (true, false or None), `matcher`, `tokens`,
+        `cost`. A second judge has rows for what it was asked. No row if there is no such log.
     """
     every = each_log(sources, notes)
     logs = [log for log in every if "orbench_validation" in (log.eval.metadata or {})]
-    frame = pd.DataFrame([row for log in newest(logs, notes) for row in _rows(log)])
-    # Validated again, or in several epochs, a response counts once, as last judged.
+    found = []
+    for log in newest(logs, notes):
+        summaries = read_eval_log_sample_summaries(log.location)
+        if len(summaries) < planned(log):
+            notes.append(f"{file_name(log)}: {len(summaries)} of {planned(log)} samples")
+        rows = pd.DataFrame(_rows(log, summaries))
+        found.append(rows if rows.empty else _once(rows, notes))
+    frame = pd.concat(found) if found else pd.DataFrame()
+    # Validated again, a response counts once, as last judged.
     return frame if frame.empty else frame.drop_duplicates(["judge", "rubric", "id"], keep="last")
+
+
+def _once(rows: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """A row for each response and judge of one log, its epochs settled."""
+    keys = ["score", "judge", "rubric", "id"]
+    epochs = rows.groupby(keys)["judged"]
+    once = rows.drop_duplicates(keys).set_index(keys)
+    once["judged"] = epochs.agg(lambda said: settled(list(said))).astype(object)
+    once["judged"] = once["judged"].where(once["judged"].notna(), None)
+    once["tokens"] = rows.groupby(keys)["tokens"].mean()
+    once["cost"] = rows.groupby(keys)["cost"].mean()
+    differ = (epochs.nunique() > 1).groupby(["judge", "rubric"]).agg(["sum", "size"])
+    notes += [
+        f"{judge} {rubric}: contradicts itself on {differing} of {of} responses, between epochs"
+        for (judge, rubric), differing, of in differ[differ["sum"] > 0].itertuples()
+    ]
+    return once.reset_index()
 
 
 def judge_table(judged: pd.DataFrame, levels: Sequence[Sequence[str]] = LEVELS) -> pd.DataFrame:
@@ -69,7 +101,7 @@ def _raters(group: pd.DataFrame) -> Iterator[dict[str, Any]]:
             "rater": judge,
             "rubric": rubric,
             **_agreement(rows, "human", "judged", f"{judge} {rubric}".strip()),
-            "tokens": rows["tokens"].sum() / verdicts if verdicts else None,
+            "tokens": rows["tokens"].sum(min_count=1) / verdicts if verdicts else None,
             "cost": costs.sum() / verdicts if verdicts and len(costs) else None,
         }
     once = group.drop_duplicates("id")
@@ -107,39 +139,47 @@ def _pairs(rows: pd.DataFrame, reference: str, rater: str) -> list[tuple[bool, b
     return [(bool(a), bool(b)) for a, b in zip(rows[reference], rows[rater], strict=True)]
 
 
-def _rows(log: EvalLog) -> Iterator[dict[str, Any]]:
+def _rows(log: EvalLog, summaries: Sequence[EvalSampleSummary]) -> Iterator[dict[str, Any]]:
     ours = (log.eval.metadata or {})["orbench_validation"]
-    summaries = read_eval_log_sample_summaries(log.location)
     for name in score_names(summaries):
-        for summary in summaries:
-            scores = summary.scores or {}
+        scores = [(summary.scores or {}).get(name) for summary in summaries]
+        told = [score.metadata or {} for score in scores if score is not None]
+        # Where there was nothing to judge, or no score, it is the judge of the others.
+        unasked = next((meta for meta in told if meta.get("judge")), {})
+        bound = {
+            "judge": unasked.get("judge") or bound_judge(log) or "unknown",
+            "judge_prompt": unasked.get("judge_prompt") or ours["judge_prompt"],
+            "judge_prompt_sha256": unasked.get("judge_prompt_sha256")
+            or ours["judge_prompt_sha256"],
+        }
+        for summary, score in zip(summaries, scores, strict=True):
             meta = summary.metadata
-            yield {
+            row = {
+                "score": name,
                 "id": str(summary.id),
                 "model": str(meta.get("model", "")),
                 "side": str(meta.get("side", "")),
                 "human": meta["human_refused"],
                 "first": meta.get("first_refused"),
                 "second": meta.get("second_refused"),
-                "matcher": _matched(scores.get("matcher")),
-                **_judged(scores.get(name), log, ours["judge_prompt_sha256"]),
+                "matcher": _matched((summary.scores or {}).get("matcher")),
             }
+            yield from ({**row, **said} for said in _judged(score, bound))
 
 
-def _judged(score: Score | None, log: EvalLog, prompt_sha256: str | None) -> dict[str, Any]:
-    """What a judge said in a score, and what it cost."""
-    meta = (score.metadata or {}) if score is not None else {}
+def _judged(score: Score | None, bound: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a judge said in a score and what it cost; and the second, where it was asked instead."""
+    meta = {**bound, **((score.metadata or {}) if score is not None else {})}
     outcome = score.answer if score is not None else None
-    sha = meta.get("judge_prompt_sha256") or prompt_sha256
-    return {
-        "judge": str(meta.get("judge") or bound_judge(log) or "unknown"),
-        "rubric": edition(meta.get("judge_prompt") or "unknown", sha),
-        "outcome": outcome or "model_error",
-        "judged": outcome in REFUSALS if outcome in SCORED else None,
-        "route": str(meta.get("route", "")),
-        "tokens": meta.get("judge_tokens") or 0,
-        "cost": meta.get("judge_cost"),
-    }
+    judged = outcome in REFUSALS if outcome in SCORED else None
+    second = meta.get("second_judge")
+    rubric = edition(meta["judge_prompt"], meta["judge_prompt_sha256"])
+    cost = {"tokens": meta.get("judge_tokens") or 0, "cost": meta.get("judge_cost")}
+    first = None if second else judged
+    yield {"judge": str(meta["judge"]), "rubric": rubric, "judged": first, **cost}
+    if second:
+        # What it took is booked to the first, which needed it.
+        yield {"judge": second, "rubric": rubric, "judged": judged, "tokens": None, "cost": None}
 
 
 def _matched(score: Score | None) -> bool | None:

@@ -39,6 +39,14 @@ def newest(logs: list[EvalLog], notes: list[str]) -> list[EvalLog]:
     return list(latest.values())
 
 
+def planned(log: EvalLog) -> int:
+    """Samples that a log should hold, epochs counted."""
+    samples, limit = log.eval.dataset.samples or 0, log.eval.config.limit
+    if isinstance(limit, int):
+        samples = min(samples, limit)
+    return samples * (log.eval.config.epochs or 1)
+
+
 def file_name(log: EvalLog) -> str:
     """What a log is called in notes."""
     return log.location.rpartition("/")[2]

@@ -11,9 +11,11 @@ from inspect_ai.log import EvalLog, EvalSampleSummary
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
-from orbench_inspect.analysis.logs import bound_judge, file_name, score_names
+from orbench_inspect.analysis.logs import bound_judge, file_name, planned, score_names
 from orbench_inspect.scoring.from_cache import drift
+from orbench_inspect.scoring.judge import ROLE
 from orbench_inspect.scoring.left_open import judge_said
+from orbench_inspect.scoring.panel import SECOND_ROLE
 
 
 def runs_of(
@@ -54,16 +56,16 @@ def _run(
         notes.append(
             f"{file_name(log)}: {len(seconds)} of {len(summaries)} judged by {names} instead"
         )
+    if own := sum(bool(meta.get("self_judged")) for meta in told):
+        notes.append(
+            f"{file_name(log)}: {own} of {len(summaries)} judged by the evaluated model itself"
+        )
     if len(judges) > 1:
         names = ", ".join(sorted(judge for judge, *_ in judges))
         notes.append(f"{file_name(log)}: score {score} is of several judges ({names})")
     judge, prompt, rubric = min(judges, key=str) if judges else _unasked_judge(log, ours)
-    planned = (log.eval.dataset.samples or 0) * (log.eval.config.epochs or 1)
-    limit = log.eval.config.limit
-    if isinstance(limit, int):
-        planned = min(planned, limit * (log.eval.config.epochs or 1))
-    if len(summaries) < planned:
-        notes.append(f"{file_name(log)}: {len(summaries)} of {planned} samples")
+    if len(summaries) < planned(log):
+        notes.append(f"{file_name(log)}: {len(summaries)} of {planned(log)} samples")
     asked = {s.metadata.get("composed_sha256") for s in summaries} - {None}
     if asked - {ours.get("composed_sha256")}:
         raise ValueError(
@@ -101,7 +103,7 @@ def _run(
         "judge_prompt": rubric,
         "epochs": log.eval.config.epochs or 1,
         "samples": len(summaries),
-        "planned": planned,
+        "planned": planned(log),
         "system": state,
         "warnings": [str(warning) for warning in _listed(record.get("warnings"))],
         "inspect": log.eval.packages.get("inspect_ai"),
@@ -150,7 +152,7 @@ def sample_of(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
     value = float("nan") if score is None else score.as_float()
     outcome = (score.answer if score is not None else None) or "model_error"
     usage = list(summary.model_usage.values())
-    judge = summary.role_usage.get("grader", ModelUsage())
+    judges = [summary.role_usage.get(role, ModelUsage()) for role in (ROLE, SECOND_ROLE)]
     costs = [u.total_cost for u in usage if u.total_cost is not None]
     matcher = (summary.scores or {}).get("matcher")
     return {
@@ -169,13 +171,14 @@ def sample_of(summary: EvalSampleSummary, name: str) -> dict[str, Any]:
         "decided_by": meta.get("decided_by"),
         "audit_outcome": meta.get("audit_outcome"),
         "judge_said": judge_said(score),
+        "second_judge": meta.get("second_judge"),
         "judge_tokens": meta.get("judge_tokens"),
         "judge_cost": meta.get("judge_cost"),
         "matcher": matcher.answer if matcher is not None else None,
         "characters": meta.get("response_chars"),
-        "tokens": sum(u.total_tokens for u in usage) - judge.total_tokens,
+        "tokens": sum(u.total_tokens for u in usage) - sum(u.total_tokens for u in judges),
         "seconds": summary.working_time,
-        "cost": sum(costs) - (judge.total_cost or 0.0) if costs else None,
+        "cost": sum(costs) - sum(u.total_cost or 0.0 for u in judges) if costs else None,
     }
 
 

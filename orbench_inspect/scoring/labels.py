@@ -137,11 +137,14 @@ def _rows(path: Path, partial: Partial) -> Iterable[Labelled | None]:
 
 
 def _labelled(cells: Mapping[str, Any], partial: Partial, where: str) -> Labelled | None:
-    prompt, response = str(cells["prompt"] or ""), str(cells["response"] or "")
-    if not prompt.strip():
-        raise ValueError(f"{where}: empty prompt")
-    if cells["response"] is None:
+    prompt, response = cells["prompt"], cells["response"]
+    if response is None:
         raise ValueError(f"{where}: no response; an empty one is an empty text")
+    for name, text in (("prompt", prompt or ""), ("response", response)):
+        if not isinstance(text, str):
+            raise ValueError(f"{where}: the {name} is no text, but {str(text)[:40]}")
+    if not (prompt or "").strip():
+        raise ValueError(f"{where}: empty prompt")
     side = str(cells.get("side") or "")
     if side not in ("", "answer", "refuse"):
         raise ValueError(f"{where}: side '{side}' is neither 'answer' nor 'refuse'")

@@ -63,10 +63,7 @@ def refusal(
             judge's own noise is looked for.
     """
     prompt = None if by == "matcher" else load_judge_prompt(judge_prompt)
-    config = GenerateConfig(cache=False) if replicate > 1 else None
-    if resume:
-        cached = CachePolicy(expiry="1W", per_epoch=False, scopes={"orbench": resume})
-        config = GenerateConfig(cache=cached)
+    anew = GenerateConfig(cache=False) if replicate > 1 else None
 
     async def score(state: TaskState, target: Target) -> Score:
         kept = (state.scores or {}).get(keep) if keep else None
@@ -80,6 +77,7 @@ def refusal(
 
         async def ask(instructions: TextFile) -> Judgement:
             judged = Judged(state.uuid, state.epoch, replicate) if once else None
+            config = _cached(resume, state.epoch) if resume else anew
             return await ask_bound(instructions, state.input_text, response.text, config, judged)
 
         # Text let through before a block is judged too: that verdict is kept apart.
@@ -94,6 +92,12 @@ def refusal(
         return _as_score(response, judgement, prompt, str(state.model), extra)
 
     return score
+
+
+def _cached(resume: str, epoch: int) -> GenerateConfig:
+    """Replies kept for a pass that goes on. Where a log is scored, Inspect knows of no epoch."""
+    scopes = {"orbench": resume, "epoch": str(epoch)}
+    return GenerateConfig(cache=CachePolicy(expiry="1W", per_epoch=False, scopes=scopes))
 
 
 async def _cascade(

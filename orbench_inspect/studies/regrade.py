@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ from inspect_ai.log import (
     EvalSampleSummary,
     read_eval_log_sample_summaries,
 )
+from inspect_ai.model import Model
 from inspect_ai.scorer import Score
 
 from orbench_inspect.analysis.logs import each_log, newest, score_names
 from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.batch import check_batch
+from orbench_inspect.scoring.families import family
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.scoring.left_open import TIED, judge_said, left_open
 from orbench_inspect.scoring.panel import judge_name
@@ -60,7 +62,11 @@ class _Judge:
 
 
 def regrade(
-    sources: Sequence[str], grader: str, judge_prompt: str = "strict", missing: bool = False
+    sources: Sequence[str],
+    grader: str,
+    judge_prompt: str = "strict",
+    missing: bool = False,
+    allow_self_judge: bool = False,
 ) -> Iterator[Regraded]:
     """Have the responses in logs judged again, log by log.
 
@@ -71,13 +77,15 @@ def regrade(
         judge_prompt: Name or file of its instructions.
         missing: Judge only what this judge, under the same instructions, left open the last
             time.
+        allow_self_judge: Let a model judge its own responses; marked in each score.
 
     Yields:
         What became of each log.
 
     Raises:
-        ValueError: If there is no run of ours, a log is not on this machine, or a judge
-            cannot grade a plain example or is to be asked in batches and cannot be.
+        ValueError: If there is no run of ours, a log is not on this machine, a model would
+            judge itself unasked, or a judge cannot grade a plain example or is to be asked in
+            batches and cannot be.
     """
     prompt = load_judge_prompt(judge_prompt)
     unread: list[str] = []
@@ -85,6 +93,12 @@ def regrade(
     if not logs and not unread:
         raise ValueError(f"no run of orbench_inspect in {', '.join(sources)}")
     judges = judges_of(grader)
+    for log in logs:
+        if log.eval.model in map(str, judges) and not allow_self_judge:
+            raise ValueError(
+                f"{_local(log).name}: {log.eval.model} would judge its own responses. Name another "
+                "judge, or allow it with --allow-self-judge (marked in each score)"
+            )
     for one in judges:
         check_batch(str(one), one.config, "--grader")
         found = anyio.run(try_judge, one, prompt)
@@ -93,7 +107,16 @@ def regrade(
     yield from (Regraded(line, False) for line in unread)
     judge = _Judge(grader, judge_name(judges), judge_prompt, prompt)
     for log in logs:
-        yield _regrade(log, judge, missing)
+        told = _regrade(log, judge, missing)
+        yield replace(told, line=told.line + _kin(log, judges))
+
+
+def _kin(log: EvalLog, judges: Sequence[Model]) -> str:
+    """What a reader must know of a judge that is of the evaluated model's house."""
+    house = family(log.eval.model)
+    if house is None or house not in {family(str(judge)) for judge in judges}:
+        return ""
+    return f"; a judge is of the evaluated model's house ({house}), and may be mild with it"
 
 
 def _regrade(log: EvalLog, judge: _Judge, missing: bool) -> Regraded:
@@ -106,6 +129,8 @@ def _regrade(log: EvalLog, judge: _Judge, missing: bool) -> Regraded:
     before = read_eval_log_sample_summaries(str(file))
     asked = {_key(sample) for sample in before}
     options: dict[str, Any] = {"judge_prompt": judge.prompt_name}
+    if "orbench_validation" in (log.eval.metadata or {}):
+        options["once"] = False  # its epochs show the judge's noise
     if missing:
         keep = _latest_of(before, judge)
         if keep is None:

@@ -54,7 +54,8 @@ def labelled(runs: Runs, wrong: dict[tuple[str, str], float], each: int) -> Hand
             errs = round(wrong.get((run["mitigation"], verdict), 0.0) * len(of_run))
             for n, (_, sample) in enumerate(of_run.iterrows()):
                 human = (value == 1.0) != (n < errs)
-                rows.append({**sample, "human": human, "weight": 1.0})
+                told = {"prompt_id": sample["id"], "human": human, "weight": 1.0}
+                rows.append({**sample, "id": f"{run['run']} {sample['id']}", **told})
     return HandLabels(pd.DataFrame(rows), [])
 
 
@@ -258,3 +259,13 @@ def test_judges_are_not_corrected_against_each_other() -> None:
     runs = made({"none": {"hard": refused(5, 10)}})
     with pytest.raises(ValueError, match="orbench judge --labels"):
         compare(runs, by="judge", calibrate=lambda f, s: Calibration("x", {}))
+
+
+def test_a_run_without_a_verdict_is_not_corrected_by_the_prior_alone() -> None:
+    runs = made({"none": {"hard": refused(60, 120)}, "down": {"hard": ["judge_error"] * 120}})
+    labels = labelled(runs, {}, 30)
+    found = compare(runs, calibrate=lambda f, s: from_labels(labels, f, s, "cells"))
+    rates = found.rates[found.rates["reading"] == "deployed"].set_index("arm")
+    assert pd.isna(rates.loc["down", "corrected"])
+    assert not pd.isna(rates.loc["none", "corrected"])
+    assert any("down, hard: not corrected; the judge gave no verdict" in n for n in found.notes)

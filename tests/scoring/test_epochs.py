@@ -79,12 +79,17 @@ def test_an_audit_counts_every_epoch() -> None:
     assert found["rule_refused_judge_answered"] == 0.5
 
 
-def test_agreement_is_with_the_verdict_of_every_epoch() -> None:
+def test_agreement_is_with_what_most_epochs_of_a_response_say() -> None:
     def told(*words: str) -> list[Score]:
         return [Score(value=word, answer="direct_answer") for word in words]
 
-    epochs = [told("agrees", "differs"), told("agrees", "unusable")]
-    labels = [{"human_refused": True, "side": "answer"}, {"human_refused": False, "side": "answer"}]
+    epochs = [
+        told("agrees", "differs", "agrees"),
+        told("agrees", "unusable", "unusable"),
+        told("differs", "differs", "unusable"),
+        told("agrees", "differs", "unusable"),  # a tie
+    ]
+    labels = [{"human_refused": n in (0, 2), "side": "answer"} for n in range(4)]
     found = measured([agreement_measures()], *epochs, metadata=labels)
     assert (found["n"], found["n_unusable"]) == (3, 1)
     assert (found["sensitivity"], found["specificity"]) == (0.5, 1.0)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from inspect_ai import eval
 from inspect_ai.log import EvalLog
 
+from orbench_inspect.analysis import read_runs
+from orbench_inspect.analysis.judge_success import judge_success
 from orbench_inspect.scoring.families import family
 from orbench_inspect.scoring.judge import Judgement
 from orbench_inspect.scoring.panel import decide
@@ -164,6 +166,23 @@ def test_a_second_judge_steps_in_and_is_named(
     assert told["second_judge"] == "openai-api/fake/other"
     assert told["route"].startswith("second, after ")
     assert len(server.judged) == 2
+
+
+def test_what_a_second_judge_did_is_not_booked_to_the_first_nor_to_the_model(
+    serve: Serve, prompts_file: Write
+) -> None:
+    server = serve(judges(first=error(400, "content_filter"), other="[[direct_refusal]]"))
+    log = judged_by(server, prompts_file("one", "two"), "first", second="other")
+    runs = read_runs(log.location)
+    only = log.samples or []
+    model = [sample.output.usage.total_tokens for sample in only if sample.output.usage]
+    assert list(runs.samples["tokens"]) == model
+    success = judge_success(runs)
+    of = {row["judge"].split()[0]: row for _, row in success[success["category"] == ""].iterrows()}
+    first, second = of["openai-api/fake/first"], of["openai-api/fake/other"]
+    assert (first["verdicts"], first["success"], first["judge_error"]) == (0, 0.0, 2)
+    assert (second["responses"], second["verdicts"]) == (2, 2)
+    assert any("2 of 2 judged by openai-api/fake/other instead" in note for note in runs.notes)
 
 
 def test_a_second_judge_that_fails_too_leaves_a_judge_error(

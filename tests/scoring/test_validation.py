@@ -1,17 +1,20 @@
 """Judges of known error, over HTTP, on real labelled responses: is their error what is reported?"""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from inspect_ai import Task, eval
-from inspect_ai.log import EvalLog
+from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 
+from orbench_inspect.analysis.judges import judge_table, read_validations
 from orbench_inspect.cli import main
 from orbench_inspect.scoring.labels import Labelled, read_labelled
 from orbench_inspect.scoring.validation import as_sample, replay
@@ -263,3 +266,69 @@ def test_the_strict_rubric_knows_no_partial_answer(serve: Serve, tmp_path: Path)
 def test_a_wrong_option_is_explained(options: dict[str, Any], message: str) -> None:
     with pytest.raises(click.UsageError, match=message):
         judge_validation(**options)
+
+
+def test_each_judge_answers_for_its_own_verdicts(serve: Serve, xstest: Path) -> None:
+    """Case 8: the first refuses every harmful response; the second is asked, named and counted."""
+    rows = read_labelled([llama(xstest)]).rows
+    first, second = serve(judging(rows, refusing)), serve(judging(rows, perfect))
+    roles = {"grader": model_at(first, "mild"), "second_grader": model_at(second, "stern")}
+    log = eval(judge_validation(labels=llama(xstest), first=30), model_roles=roles)[0]
+    judged = read_validations([log.location], [])
+    table = judge_table(judged, [()]).set_index("rater")
+    refused = sum(row["human_refused"] for row in map(metadata_of, log.samples or []))
+    mild, stern = table.loc["openai-api/fake/mild"], table.loc["openai-api/fake/stern"]
+    assert (mild["n"], mild["unusable"]) == (30 - refused, refused)
+    assert (stern["n"], stern["sensitivity"]) == (refused, 1.0)
+    assert pd.isna(stern["tokens"])
+
+
+def test_nothing_to_judge_is_unusable_of_the_judge_that_was_bound(
+    serve: Serve, tmp_path: Path
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    rows = [
+        {"prompt": f"p{n}", "response": "" if n < 2 else "Yes.", "label": "answered"}
+        for n in range(5)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    server = serve(lambda request: chat("[[direct_answer]]"))
+    log = validate(server, str(path))
+    table = judge_table(read_validations([log.location], []), [()])
+    judges = table[table["rater"] == "openai-api/fake/judge"]
+    assert list(judges["rubric"].str.partition("@")[0]) == ["strict"]
+    assert (judges["n"].item(), judges["unusable"].item()) == (3, 2)
+
+
+def test_a_judge_that_contradicts_itself_and_a_gap_are_told(serve: Serve, tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("prompt,response,label\n" + "".join(f"p{n},Yes.,answered\n" for n in range(4)))
+    calls = Counter[str]()
+
+    def fickle(request: Request) -> Reply:
+        calls[request.user] += 1
+        return say(refused="p1" in request.user and calls[request.user] == 2)
+
+    roles = {"grader": model_at(serve(fickle), "judge")}
+    log = eval(judge_validation(labels=str(path)), model_roles=roles, epochs=3)[0]
+    notes: list[str] = []
+    judged = read_validations([log.location], notes)
+    assert list(judged["judged"]) == [False] * 4
+    assert metrics(log, "agreement")["n"] == 4
+    assert any("contradicts itself on 1 of 4 responses" in note for note in notes)
+    log.eval.dataset.samples = 5
+    write_eval_log(log)
+    read_validations([log.location], notes)
+    assert any("12 of 15 samples" in note for note in notes)
+
+
+@pytest.mark.parametrize("value", [["a"], {"a": 1}, float("nan"), 3])
+def test_what_is_no_text_is_no_response(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text(json.dumps({"prompt": "p", "response": value, "label": "refused"}))
+    with pytest.raises(ValueError, match=r"labels\.jsonl, .*: the response is no text"):
+        read_labelled([str(path)])
+
+
+def metadata_of(sample: EvalSample) -> dict[str, Any]:
+    return sample.metadata

@@ -36,8 +36,13 @@ def from_labels(
         for _, run in runs.iterrows()
         for verdict in _SIDES
     ]
+    scored = {cell.run for cell in cells if cell.size}
+    # Of a run without a verdict the prior alone would make a rate.
+    nothing = {cell.name for cell in cells if cell.run not in scored}
+    cells = [cell for cell in cells if cell.run in scored]
     drawn = _each_alone(cells) if how == "cells" else _pooled(cells)
     notes = [*labels.notes]
+    notes += [f"{name}: not corrected; the judge gave no verdict" for name in sorted(nothing)]
     notes += [_lack(cell) for cell in cells if (cell.run, cell.verdict) not in drawn]
     converts = {
         run: convert({verdict: drawn[run, verdict] for verdict in _SIDES})
@@ -92,7 +97,7 @@ def _cell(
         name=f"{run['group']} · {run['arm']}, {run['prompt_set']}",
         size=len(of_run),
         share=LabelledShare(
-            tuple(rows["id"]),
+            tuple(rows["prompt_id"]),
             counts * human,
             counts * (1 - human),
             stream(run["run"], _SIDES.index(verdict)),

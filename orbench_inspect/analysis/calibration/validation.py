@@ -36,6 +36,7 @@ def from_validation(
     if judged.empty:
         raise ValueError(
             "--external: no log of `inspect eval orbench_inspect/judge_validation -T labels=FILE`"
+            + "".join(f"\n  {note}" for note in told)
         )
     converts, labels, notes = {}, {}, [*told]
     for _, run in runs.iterrows():
