@@ -101,7 +101,7 @@ def plan(
         known = read_prices(prices) if prices is not None else {}
         tasks = planned(captured(script, script_args))
         if pilot is not None and pilot.isdigit():
-            pilot = run_pilot(script, script_args, int(pilot))
+            pilot = run_pilot(script, script_args, int(pilot), prices)
         seen = read_pilot(pilot) if pilot is not None else None
         found = make_plan(tasks, assumed, known, seen)
     except (ValueError, OSError) as ex:

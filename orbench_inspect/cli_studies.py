@@ -18,7 +18,7 @@ def _part(context: click.Context, option: click.Parameter, value: str) -> tuple[
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT'S OPTIONS…]")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="At once.")
 @click.option(
@@ -65,13 +65,18 @@ def launch(
 ) -> None:
     """Run SCRIPT, which calls `eval_set`, with one task a worker process.
 
-    Those in evals/ will do, with their own options behind their name. A worker that is lost is
+    Those in evals/ will do, with their own options behind their name; options of this command are
+    taken from among them, too. SCRIPT calls it once. A worker that is lost is
     replaced. Interrupted or killed, and launched again, it asks what is missing and nothing that
     was finished. The command ends with exit code 1 if a sample is missing or failed.
 
     A budget holds for tasks of orbench_inspect, in all attempts and workers together; spent, what
     is open comes to its end, and the same command with a higher one goes on.
     """
+    if script.startswith("-"):
+        raise click.NoSuchOption(script)
+    if not Path(script).is_file():
+        raise click.UsageError(f"{script}: no such script; name one that calls eval_set")
     if address is not None and engine != "ray":
         raise click.UsageError("--address is the address of a Ray cluster: add --engine ray")
 

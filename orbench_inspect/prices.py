@@ -1,6 +1,7 @@
 """What calls cost: prices, which Inspect ships none of, and what is assumed of tokens."""
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 
 from inspect_ai.model import ModelCost, ModelUsage, compute_model_cost
@@ -34,11 +35,15 @@ def read_prices(path: Path) -> dict[str, ModelCost]:
     prices = {}
     for name, price in read_yaml(path, "prices", "name models, each with its prices").items():
         try:
-            prices[str(name)] = ModelCost.model_validate(price)
+            found = prices[str(name)] = ModelCost.model_validate(price)
+            wrong = sorted(price.keys() - ModelCost.model_fields.keys())
+            wrong += [key for key, dollars in found if not 0 <= dollars < inf]
         except ValidationError as ex:
-            wrong = ", ".join(".".join(map(str, e["loc"])) or "all" for e in ex.errors())
+            wrong = [".".join(map(str, e["loc"])) or "all" for e in ex.errors()]
+        if wrong:
             raise ValueError(
-                f"{path}: {name}: {wrong} missing or wrong; give input, output, input_cache_write "
-                "and input_cache_read in dollars per million tokens"
-            ) from ex
+                f"{path}: {name}: {', '.join(wrong)} missing or wrong; give input, output, "
+                "input_cache_write and input_cache_read in dollars per million tokens, 0 or more, "
+                "and nothing else"
+            )
     return prices

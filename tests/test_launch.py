@@ -204,6 +204,54 @@ def test_a_script_without_tasks_is_refused(tmp_path: Path) -> None:
         main, ["launch", str(script), "--anything", "1", "--log-dir", str(tmp_path / "logs")]
     )
     assert done.exit_code == 2
-    assert "did not tell its tasks (exit code 0); it must call eval_set" in done.output
+    assert "ended without a call of eval_set, and did whatever it does" in done.output
     assert "no study" in done.output
     assert "\x1b[31m" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--budget", "1"], "none is known of openai-api/fake/judge, openai-api/fake/m"),
+        ([], "holds logs of arms that are not in this study"),
+        (["--log-dir", "/proc/nowhere"], "--log-dir /proc/nowhere: "),
+        (["--log-dir", "gs://bucket/x"], "--log-dir gs://bucket/x: "),
+        (["--scorer", "none"], "evals/full.py failed:"),
+    ],
+)
+def test_what_can_never_end_well_is_refused_before_anything_is_paid(
+    thousand: Path,
+    tmp_path: Path,
+    options: list[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    serve: Serve,
+) -> None:
+    """Another study's logs in the directory among it: all would be asked again, and refused."""
+    server = serve(answer)
+    monkeypatch.chdir(ROOT)
+    for name in ("FAKE_API_KEY", "FAKE_BASE_URL"):
+        monkeypatch.setenv(name, environment(server)[name])
+    logs = tmp_path / "logs"
+    if not options:
+        shutil.copytree(ROOT / "logs" / "example", logs)
+    done = CliRunner().invoke(
+        main,
+        [
+            *("launch", "evals/full.py", "openai-api/fake/m", "--grader", "openai-api/fake/judge"),
+            *("--limit", "100", "--source", str(thousand), "--allow-unpinned"),
+            *("--log-dir", str(logs), *options),
+        ],
+    )
+    assert done.exit_code == 2, done.output
+    assert told in done.output
+    assert "Traceback" not in done.output
+    assert server.requests == []
+
+
+def test_an_option_before_the_script_that_is_none_is_told(tmp_path: Path) -> None:
+    logs = ("--log-dir", str(tmp_path))
+    wrong = CliRunner().invoke(main, ["launch", "--worker", "3", "evals/full.py", *logs])
+    assert "No such option '--worker'" in wrong.output
+    gone = CliRunner().invoke(main, ["launch", "evals/fulll.py", *logs])
+    assert "evals/fulll.py: no such script" in gone.output

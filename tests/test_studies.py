@@ -203,6 +203,26 @@ def test_a_study_killed_and_run_again_asks_each_prompt_once(
     assert asked() == before
 
 
+def test_what_is_interrupted_is_not_called_complete(
+    serve: Serve, or_bench: Path, tmp_path: Path
+) -> None:
+    server = serve(answer)
+    command = [
+        *(sys.executable, "evals/mitigations.py", "openai-api/fake/m", "--matcher"),
+        *("--arms", "none", "--limit", "200", "--max-samples", "2"),
+        *("--source", str(or_bench), "--log-dir", str(tmp_path / "study")),
+    ]
+    env = {**os.environ, "FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
+    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+    while len(server.requests) < 20:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate()
+    assert process.returncode == 1
+    assert "Not complete; the same command asks what is missing" in said
+
+
 @pytest.mark.parametrize("script", ["mitigations.py", "models.py"])
 def test_the_scripts_explain_themselves_and_their_mistakes(script: str) -> None:
     def say(*arguments: str) -> tuple[int, str]:

@@ -69,7 +69,8 @@ def _merged(rows: Sequence[Row], notes: list[str]) -> Row:
     n = first["shard"][1]
     planned = sum(row["planned"] for row in rows)
     missing = sorted(set(range(1, n + 1)) - {row["shard"][0] for row in rows})
-    if missing:
+    # Of few prompts some shards hold none, and are not run.
+    if missing and planned < first["whole_prompts"] * first["epochs"]:
         planned = max(planned, first["whole_prompts"] * first["epochs"])
         notes.append(
             f"{first['model']}, {first['mitigation']} on {first['prompt_set']}, judged by "

@@ -1,11 +1,11 @@
 """A budget as a person gives it: dollars, the study's log directory, and prices."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import ModelCost
+from inspect_ai.model import ModelCost, get_model_info
 
 from orbench_inspect.budget.ledger import Ledger
 
@@ -28,6 +28,18 @@ class Budget:
     def __post_init__(self) -> None:
         if self.dollars is not None and not self.dollars > 0:
             raise ValueError(f"a budget is more than 0 dollars; this one is {self.dollars}")
+
+    def check(self, models: Collection[str]) -> None:
+        """Refuse models that have no price, where there is a budget."""
+        if self.dollars is None:
+            return
+        missing = sorted(name for name in models if not self._priced(name))
+        if missing:
+            raise ValueError(unpriced(missing))
+
+    def _priced(self, model: str) -> bool:
+        known = get_model_info(model)
+        return model in self.prices or bool(known and known.cost) or model.startswith("none/")
 
     def environment(self) -> dict[str, str]:
         """What tells it to the process of a worker; empty where there is nothing to tell."""
@@ -71,6 +83,14 @@ class Budget:
         ledger = Ledger(self.log_dir)
         ledger.read()
         return ledger
+
+
+def unpriced(models: Sequence[str]) -> str:
+    """Say that a budget lacks prices."""
+    return (
+        f"a budget needs prices, and none is known of {', '.join(models)}: name them in "
+        "--model-cost-config FILE (evals/prices.yaml is a template), 0 where nothing is charged"
+    )
 
 
 def spent_message(dollars: float, ledger: Ledger) -> str:

@@ -24,7 +24,7 @@ from inspect_ai.model import (
 )
 
 from orbench_inspect.budget.ledger import Ledger
-from orbench_inspect.budget.limit import VARIABLE, Budget, shown, spent_message
+from orbench_inspect.budget.limit import VARIABLE, Budget, shown, spent_message, unpriced
 
 _LOOK = 0.1
 _LITTLE = 5
@@ -56,11 +56,7 @@ class Spending:
         """Refuse models that have no price."""
         costs = {str(model): (get_model_info(model) or ModelInfo()).cost for model in models}
         if missing := sorted(name for name, cost in costs.items() if cost is None):
-            raise ValueError(
-                f"a budget needs prices, and none is known of {', '.join(missing)}: name them in "
-                "--model-cost-config FILE (evals/prices.yaml is a template), 0 where nothing is "
-                "charged"
-            )
+            raise ValueError(unpriced(missing))
         self.free |= {
             n for n, cost in costs.items() if cost and not any(cost.model_dump().values())
         }

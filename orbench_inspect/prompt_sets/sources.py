@@ -119,8 +119,12 @@ def _from_hub(set_name: str, file: str, hub: Hub) -> Identified:
             f"{file} could not be read from {hub.repo} at revision {hub.revision}: "
             f"{type(ex).__name__}: {str(ex).partition(chr(10))[0]}\n"
             f"Where the Hub is reachable, run: {_download_command(file, hub)}\n"
-            f"then set {DATA_DIR}=FOLDER (or -T source=FOLDER). "
-            "The package's own prompts need no network: -T source=bundled"
+            f"then set {DATA_DIR}=FOLDER, or source (-T source=FOLDER; scripts: --source FOLDER)."
+            + (
+                " The package's own prompts need no network: source=bundled"
+                if set_name in BUNDLED
+                else ""
+            )
         ) from ex
     # Without a network, datasets takes whatever revision its cache holds.
     if not all(hub.revision in file["filename"] for file in data.cache_files):

@@ -14,6 +14,9 @@ from typing import Any
 CAPTURE, SELECTION = "INSPECT_EVAL_SET_CAPTURE", "INSPECT_EVAL_SET_SELECTION"
 """Variables under which a script writes down its tasks, or runs one of them."""
 
+ERROR = re.compile(r"^[\w.]*(?:Error|Exception|Exit)\b.*", re.MULTILINE)
+"""A line that tells an error."""
+
 _VERSION = 3
 
 
@@ -35,6 +38,11 @@ class CapturedTask:
     samples: int
     """Prompts it will ask, each `epochs` times."""
     epochs: int
+
+    @property
+    def models(self) -> set[str]:
+        """All that it calls."""
+        return {self.model, *(name for names in self.roles.values() for name in names)}
 
 
 def captured(script: str, args: Sequence[str]) -> list[CapturedTask]:
@@ -58,15 +66,31 @@ def captured(script: str, args: Sequence[str]) -> list[CapturedTask]:
         env.pop(SELECTION, None)
         command = [sys.executable, script, *args]
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ValueError(f"{script} failed:\n{_why(done.stderr or done.stdout)}")
-        if not manifest.exists():
-            raise ValueError(
-                f"{script} ended without a call of eval_set, and did whatever it does: only the "
-                "tasks of a script that calls eval_set, as those in evals/ do, can be known "
-                "before they run"
-            )
+        if done.returncode != 0 or not manifest.exists():
+            failed = str(untold(script, done.returncode, done.stderr or done.stdout))
+            if "API_KEY" in failed:
+                failed += (
+                    "\nNothing is sent for a plan: any value will do for a key that is missing"
+                )
+            raise ValueError(failed)
         return read_manifest(manifest).tasks
+
+
+def untold(script: str, code: int, said: str) -> ValueError:
+    """Why a script did not tell its tasks.
+
+    Args:
+        script: The script.
+        code: Its exit code.
+        said: What it printed.
+    """
+    if code:
+        return ValueError(f"{script} failed:\n{why(said)}")
+    return ValueError(
+        f"{script} ended without a call of eval_set, and did whatever it does: only the tasks of a "
+        "script that calls eval_set once, as those in evals/ do, can be known before they run. "
+        f"It printed:\n{said.strip()[-500:]}"
+    )
 
 
 @dataclass(frozen=True)
@@ -109,11 +133,9 @@ def _task(told: dict[str, Any]) -> CapturedTask:
     )
 
 
-def _why(said: str) -> str:
-    """The error itself, where a traceback stands before it."""
-    errors = list(re.finditer(r"^[\w.]+(?:Error|Exception|Exit)\b.*", said, re.MULTILINE))
+def why(said: str) -> str:
+    """The error in what a script printed, where a traceback or other lines stand before it."""
+    errors = list(ERROR.finditer(said))
     told = said[errors[-1].start() :] if errors else said
     told = re.sub(r"\[/?(?:bold|blue)\]", "", told).strip()[-1500:]
-    if "API_KEY" in told:
-        told += "\nNothing is sent for a plan: any value will do for a key that is missing"
     return told

@@ -5,7 +5,6 @@ INSPECT_EVAL_SET_SELECTION it runs one of them. The documents are versioned; wha
 is tried with the version of Inspect named below.
 """
 
-import json
 import os
 from hashlib import sha256
 from importlib.metadata import version
@@ -13,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from orbench_inspect.studies.capture import CAPTURE, read_manifest
+from orbench_inspect.studies.capture import CAPTURE, read_manifest, untold
 from orbench_inspect.studies.engines import Script
 from orbench_inspect.studies.engines.local import run_here
 from orbench_inspect.studies.progress import Work, local_path
@@ -47,17 +46,13 @@ def tasks_of(script: Script) -> list[Work]:
         path = Path(name) / "capture.json"
         status, said = run_here(script, **{CAPTURE: str(path)})
         if status or not path.is_file():
-            raise ValueError(
-                f"{script.path} did not tell its tasks (exit code {status}); it must call "
-                f"eval_set and take --log-dir:\n{said[-2000:]}"
-            )
+            raise untold(script.path, status, said)
         captured = read_manifest(path)
     if _place(captured.log_dir) != _place(script.log_dir):
         raise ValueError(
             f"{script.path} writes to {captured.log_dir}, and not where --log-dir says"
         )
-    known = {json.dumps([task.name, task.model, task.passed]) for task in captured.tasks}
-    if len(known) < len(captured.tasks):
+    if len({task.identifier for task in captured.tasks}) < len(captured.tasks):
         raise ValueError(
             f"{script.path} has tasks of one name, model and arguments: their logs could not be "
             "told apart. Give them arguments that differ, such as replicate="

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryFile
 
 from orbench_inspect.budget import Budget
 from orbench_inspect.studies.documents import must_know_documents, selection, tasks_of
 from orbench_inspect.studies.engines import Ended, Engine, Script, Start, Worker
 from orbench_inspect.studies.engines.local import local, run_here
-from orbench_inspect.studies.progress import Work, find_logs, one_line
+from orbench_inspect.studies.progress import Work, find_logs, local_path, one_line
 
 ATTEMPTS = 3
 """Times a task is begun before it is given up."""
@@ -50,16 +52,19 @@ def launch(
         Whether every sample of its tasks is there and none failed.
 
     Raises:
-        ValueError: If the script's tasks cannot be told, Inspect is too old, or workers do not
-            see the log directory that this launch sees.
+        ValueError: If the script's tasks cannot be told, Inspect is too old, the log directory
+            cannot be used, holds logs of other tasks, or is not what workers see, or a budget
+            lacks a price.
     """
     must_know_documents()
-    works = tasks_of(script)
-    find_logs(works, script.log_dir)
     budget = budget or Budget(None, script.log_dir)
+    # A script that calls no eval_set runs here, and costs what it costs.
+    script = replace(script, environment=budget.environment())
+    works = tasks_of(script)
+    _must_fit(works, script.log_dir)
+    budget.check({name for work in works for name in work.captured.models})
     if uncounted := budget.uncounted():
         show(uncounted)
-    script = replace(script, environment=budget.environment())
     k, n = part
     mine = works[k - 1 :: n]
     elsewhere = engine is not local or n > 1
@@ -87,6 +92,23 @@ def launch(
         show(f"Part {k}/{n} is done; {left} tasks of other parts are not complete yet")
         return not failed
     return _write_records(script, show, shared=n > 1) and not failed
+
+
+def _must_fit(works: Sequence[Work], log_dir: str) -> None:
+    """Before anything is paid: a directory that can be written, with logs of these tasks alone."""
+    try:
+        if path := local_path(log_dir):
+            Path(path).mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=path).close()
+        strangers = find_logs(works, log_dir)
+    except Exception as ex:  # whatever a file system finds wrong
+        raise ValueError(f"--log-dir {log_dir}: {type(ex).__name__}: {ex}") from ex
+    if strangers:
+        raise ValueError(
+            f"{log_dir} holds logs of arms that are not in this study ({strangers[0]}). Has a "
+            "model, the judge, a mitigation's text, the prompts or an option changed since? "
+            "Results of both are never mixed: take a new --log-dir"
+        )
 
 
 def _shares(workers: int, max_connections: int | None) -> list[int]:

@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlparse
 from zipfile import BadZipFile, ZipFile
 
 import fsspec
+from inspect_ai import task_identifier
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from orbench_inspect.studies.capture import CapturedTask
@@ -87,12 +88,15 @@ def local_path(location: str) -> str | None:
     return unquote(url.path) if url.scheme == "file" else None
 
 
-def find_logs(works: Sequence[Work], log_dir: str) -> None:
+def find_logs(works: Sequence[Work], log_dir: str) -> list[str]:
     """Look up the logs of each task.
 
     Args:
         works: The tasks.
         log_dir: Where their logs are.
+
+    Returns:
+        Logs that are of none of them: a model, a judge or a setting is another.
     """
     found: list[EvalLog] = []
     for info in list_eval_logs(log_dir):
@@ -100,9 +104,17 @@ def find_logs(works: Sequence[Work], log_dir: str) -> None:
             found.append(_header(info.name, info.mtime, info.size))
         except Exception:  # what was cut before its header was written holds nothing
             continue
+    of_task: dict[str, list[EvalLog]] = {work.captured.identifier: [] for work in works}
+    strangers = []
+    for log in sorted(found, key=lambda log: log.eval.created):
+        mine = of_task.get(task_identifier(log, None))
+        if mine is None:
+            strangers.append(log.location)
+        else:
+            mine.append(log)
     for work in works:
-        mine = (log for log in found if _is_of(log, work.captured))
-        work.logs = sorted(mine, key=lambda log: log.eval.created)
+        work.logs = of_task[work.captured.identifier]
+    return strangers
 
 
 _HEADERS: dict[str, tuple[tuple[float | None, int], EvalLog]] = {}
@@ -117,14 +129,6 @@ def _header(name: str, mtime: float | None, size: int) -> EvalLog:
         log.reductions, log.eval.dataset.sample_ids = None, None
         known = _HEADERS[name] = stamp, log
     return known[1]
-
-
-def _is_of(log: EvalLog, captured: CapturedTask) -> bool:
-    return (log.eval.task_registry_name, log.eval.model, log.eval.task_args_passed) == (
-        captured.registry_name,
-        captured.model,
-        captured.passed,
-    )
 
 
 def one_line(works: Iterable[Work], running: int, seconds: float, before: int) -> str:

@@ -3,6 +3,7 @@
 Every arm is asked the same prompts in the same order and scored by the same judge.
 """
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
@@ -15,10 +16,12 @@ import click
 from inspect_ai import Task, eval_set
 from inspect_ai.log import EvalLog
 from inspect_ai.model import BatchConfig, GenerateConfig, Model
+from rich.text import Text
 
 from orbench_inspect.budget import SPENT, Budget, held
 from orbench_inspect.mitigations import load_mitigation
 from orbench_inspect.prices import read_prices
+from orbench_inspect.studies.capture import SELECTION
 from orbench_inspect.studies.judge_again import judges_of
 from orbench_inspect.tasks import hard, toxic
 from orbench_inspect.usage import usage_errors
@@ -124,9 +127,12 @@ def run_tasks(
             Inspect does not know may be in it.
         **eval_options: Further options of Inspect's `eval_set`.
 
+    Returns:
+        Whether all tasks came to their end, and their logs.
+
     Raises:
-        UsageError: If the directory holds logs of other tasks, the judge cannot be made, or the
-            prices cannot be read.
+        UsageError: If the directory holds logs of other tasks, a model or the judge cannot be
+            made, or the prices cannot be read.
     """
     if batch:
         if isinstance(batch, int):
@@ -142,7 +148,7 @@ def run_tasks(
         holding = held(limit)
     try:
         with holding:
-            return eval_set(
+            done, logs = eval_set(
                 tasks,
                 log_dir=log_dir,
                 retry_attempts=eval_options.pop("retry_attempts", 1),
@@ -152,13 +158,19 @@ def run_tasks(
                 **eval_options,
             )
     except Exception as ex:
-        if "not associated with a task" not in str(ex):
+        if type(ex).__name__ != "PrerequisiteError":
             raise
+        if "not associated with a task" not in str(ex):  # such as a key that is missing
+            raise click.UsageError(Text.from_markup(str(ex)).plain) from ex
         raise click.UsageError(
             f"{log_dir} holds logs of arms that are not in this study. Has a model, a mitigation's "
             "text, a system prompt, the prompts or an option changed since? Results of both are "
             "never mixed: take a new --log-dir"
         ) from ex
+    # Interrupted, Inspect calls what it has begun complete. A worker of a launch has one task.
+    expected = 1 if SELECTION in os.environ else len(tasks) * len(models)
+    ended = [log for log in logs if log.status == "success"]
+    return done and len(ended) == len(logs) == expected, logs
 
 
 def _judges(grader: str | Model, batch: int | BatchConfig | None) -> list[Model]:

@@ -4,10 +4,12 @@ import csv
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from inspect_ai import score
@@ -190,3 +192,20 @@ def test_export_draw_and_report_read_each_sample_from_its_own_log(
     page = (report / "index.html").read_text()
     assert "and 1 more shards" in page
     shutil.rmtree(report)
+
+
+def test_shards_that_hold_nothing_are_not_missing(
+    prompts_file: Write, serve: Serve, tmp_path: Path
+) -> None:
+    held = []
+    for k in range(1, 15):
+        options: dict[str, Any] = {"first": 2, "shard": f"{k}/14", "scorer": "matcher"}
+        with suppress(click.UsageError):  # it holds none of the two
+            held.append(custom(file=str(prompts_file(*PROMPTS)), wanted="answer", **options))
+    assert len(held) == 2
+    server = serve(answer)
+    for task in held:
+        run(task, model_at(server), log_dir=str(tmp_path / "few"))
+    runs = read_runs(str(tmp_path / "few"))
+    assert not runs.notes
+    assert (runs.runs.iloc[0]["samples"], runs.runs.iloc[0]["planned"]) == (2, 2)

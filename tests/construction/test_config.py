@@ -112,6 +112,15 @@ def test_a_cost_is_told_only_where_there_is_a_price(tmp_path: Path) -> None:
         read_prices(prices)
 
 
+@pytest.mark.parametrize("wrong", [{"input": -1}, {"output": float("nan")}, {"reasoning": 4}])
+def test_a_price_that_cannot_be_one_is_refused(tmp_path: Path, wrong: dict[str, float]) -> None:
+    prices = tmp_path / "prices.json"
+    price = {"input": 2, "output": 8, "input_cache_write": 0, "input_cache_read": 1, **wrong}
+    prices.write_text(json.dumps({"m/m": price}).replace("NaN", ".nan"))
+    with pytest.raises(ValueError, match=f"m/m: {next(iter(wrong))} missing or wrong"):
+        read_prices(prices)
+
+
 @pytest.mark.parametrize("name", ["construct", "construct_embedded"])
 def test_the_examples_are_valid(name: str) -> None:
     config = load_config(ROOT / "evals" / f"{name}.yaml")

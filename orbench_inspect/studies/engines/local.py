@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from orbench_inspect.studies.capture import SELECTION
+from orbench_inspect.studies.capture import ERROR, SELECTION, why
 from orbench_inspect.studies.engines import Ended, Script, Start, ended
 
 
@@ -54,7 +54,7 @@ class LocalWorker:
     def poll(self) -> Ended | None:
         """How it ended, or None while it runs."""
         code = self.process.poll()
-        return None if code is None else ended(code, last_line(self.said()))
+        return None if code is None else ended(code, in_a_line(self.said()))
 
     def interrupt(self) -> None:
         """Have it write its log and end."""
@@ -89,6 +89,7 @@ def run_here(script: Script, **environment: str) -> tuple[int, str]:
                 worker.kill()
 
 
-def last_line(said: str) -> str:
-    """The last line of what a worker printed."""
-    return said.splitlines()[-1].strip()[:300] if said else ""
+def in_a_line(said: str) -> str:
+    """What a worker printed last: its error, where it printed one."""
+    told = why(said) if ERROR.search(said) else said.strip().rpartition("\n")[2]
+    return " ".join(told.split())[:300]
