@@ -63,12 +63,12 @@ def launch(
     budget: float | None,
     prices: Path | None,
 ) -> None:
-    """Run SCRIPT, which calls `eval_set`, with one task a worker process.
+    """Run SCRIPT, which calls `eval_set` once, with one task a worker process.
 
     Those in evals/ will do, with their own options behind their name; options of this command are
-    taken from among them, too. SCRIPT calls it once. A worker that is lost is
-    replaced. Interrupted or killed, and launched again, it asks what is missing and nothing that
-    was finished. The command ends with exit code 1 if a sample is missing or failed.
+    taken from among them, too. A worker that is lost is replaced. Interrupted or killed, and
+    launched again, it asks what is missing and nothing that was finished. The command ends with
+    exit code 1 if a sample is missing or failed.
 
     A budget holds for tasks of orbench_inspect, in all attempts and workers together; spent, what
     is open comes to its end, and the same command with a higher one goes on.
