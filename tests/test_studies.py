@@ -224,7 +224,7 @@ def test_what_is_interrupted_is_not_called_complete(
 
 
 @pytest.mark.parametrize("script", ["mitigations.py", "models.py"])
-def test_the_scripts_explain_themselves_and_their_mistakes(script: str) -> None:
+def test_the_scripts_explain_themselves_and_their_mistakes(script: str, or_bench: Path) -> None:
     def say(*arguments: str) -> tuple[int, str]:
         done = subprocess.run(
             [sys.executable, f"evals/{script}", *arguments],
@@ -240,3 +240,7 @@ def test_the_scripts_explain_themselves_and_their_mistakes(script: str) -> None:
     code, said = say("mockllm/model")
     assert code == 2
     assert "give either --grader PROVIDER/MODEL or --matcher" in said
+    code, said = say("nowhere/model", "--matcher", "--source", str(or_bench))
+    assert code == 2
+    assert "Model API nowhere of model 'nowhere/model' not recognized" in said
+    assert "Traceback" not in said

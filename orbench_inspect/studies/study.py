@@ -158,10 +158,13 @@ def run_tasks(
                 **eval_options,
             )
     except Exception as ex:
-        if type(ex).__name__ != "PrerequisiteError":
+        # A key that is missing, a provider that there is not.
+        wrong = type(ex).__name__ == "PrerequisiteError" or "not recognized" in str(ex)
+        if not wrong:
             raise
-        if "not associated with a task" not in str(ex):  # such as a key that is missing
-            raise click.UsageError(Text.from_markup(str(ex)).plain) from ex
+        if "not associated with a task" not in str(ex):
+            told = Text.from_markup(str(ex)).plain.removeprefix("ERROR: ")
+            raise click.UsageError(told) from ex
         raise click.UsageError(
             f"{log_dir} holds logs of arms that are not in this study. Has a model, a mitigation's "
             "text, a system prompt, the prompts or an option changed since? Results of both are "
