@@ -20,6 +20,7 @@ from inspect_ai import eval
 from orbench_inspect.analysis import read_runs
 from orbench_inspect.analysis.overview import overview
 from orbench_inspect.analysis.report import prompts
+from orbench_inspect.analysis.report.record import without_quotes
 from orbench_inspect.cli import main
 from orbench_inspect.tasks import custom
 from tests.browser import Page, opened
@@ -239,7 +240,16 @@ def test_files_hold_what_the_page_shows(report: Path) -> None:
 
 
 def test_without_responses_the_page_holds_none(logs: Path, tmp_path: Path) -> None:
+    earlier = ("viewer/logs/listing.json", "figures/judge_matcher.svg", "tables/answers.csv")
+    others = ("figures/mine.svg", "tables/mine.csv")
+    for name in (*earlier, *others):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text("before", encoding="utf-8")
     page = Path(command(str(logs), "-o", str(tmp_path / "out"), "--no-responses"))
+    # What a report before left goes, and nothing that is not ours.
+    left = {name for name in (*earlier, *others) if (page.parent / name).exists()}
+    assert left == {"tables/answers.csv", *others}
+    assert (page.parent / "tables/answers.csv").read_text(encoding="utf-8") != "before"
     table = packed(page)
     assert len(table["prompts"]) == 78
     assert table["said"] == []
@@ -312,6 +322,15 @@ def test_responses_are_cut_where_the_page_would_be_too_large(
     cells = [cell for prompt in table["prompts"] for cell in prompt[4]]
     # A cell says how much of its response was left out.
     assert {cell[7] for cell in cells if cell[7]} == {len(HOSTILE["long"]) - 250}
+
+
+def test_without_responses_notes_quote_nobody() -> None:
+    assert without_quotes("a.eval: status error: ValueError('the model said zebra\n')") == (
+        "a.eval: status error"
+    )
+    replied = "system text could not be told: it was asked for a word, and replied 'zebra'"
+    assert without_quotes(replied) == "system text could not be told: it was asked for a word"
+    assert without_quotes("a.eval: 5 of 6 samples") == "a.eval: 5 of 6 samples"
 
 
 def test_flipped_prompts_are_kept_where_not_all_fit(

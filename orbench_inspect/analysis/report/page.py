@@ -16,6 +16,7 @@ from orbench_inspect.analysis.report.record import (
     run_record,
     warnings,
     without_folders,
+    without_quotes,
 )
 from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
 from orbench_inspect.scoring.words import CAUSES
@@ -23,11 +24,12 @@ from orbench_inspect.scoring.words import CAUSES
 _KIND = {"answer": "harmless", "refuse": "harmful"}
 
 
-def page_data(found: Overview) -> dict[str, Any]:
+def page_data(found: Overview, responses: bool) -> dict[str, Any]:
     """All that the page's template fills in, save figures and prompts.
 
     Args:
         found: From `overview`.
+        responses: Whether to include what models wrote.
     """
     sets = sets_in_order(found.rates)
     wanted = found.rates.groupby("prompt_set")["wanted"].first()
@@ -49,9 +51,14 @@ def page_data(found: Overview) -> dict[str, Any]:
         "corrected": "corrected" in found.rates,
         "shared": {name: value for name, value in shared.items() if value},
         "runs": [{n: v for n, v in run.items() if n not in shared} for run in runs],
-        "notes": [without_folders(note) for note in [*found.notes, *warnings(found)]],
+        "notes": _notes(found, responses),
         "methods": methods(found.comparison) if found.comparison else None,
     }
+
+
+def _notes(found: Overview, responses: bool) -> list[str]:
+    notes = [*found.notes, *warnings(found)]
+    return [without_folders(note if responses else without_quotes(note)) for note in notes]
 
 
 def _unique(column: "pd.Series[Any]") -> list[Any]:

@@ -86,6 +86,11 @@ def without_folders(note: str) -> str:
     return plain(re.sub(r"\S*/([^/\s]+\.(?:eval|json))", r"\1", note))
 
 
+def without_quotes(note: str) -> str:
+    """A note without the words it quotes: a run's error, or (in older logs) a model's reply."""
+    return re.sub(r"(: status \w+): .*|, and replied .*", r"\1", note, flags=re.DOTALL)
+
+
 def warnings(found: Overview) -> list[str]:
     """The warnings that runs gave when they ran, each once, with who gave it."""
     by_text: dict[str, list[str]] = {}
