@@ -148,15 +148,16 @@ def compare(
     found = pd.DataFrame(differences)
     if found.empty:
         raise ValueError("no arm shares a model and a prompt set with the baseline")
+    of_arms = pd.DataFrame(rates)
     by_category, mean_of_categories = categories(runs, frame, chosen, margin)
     return Comparison(
         by=by,
         baseline=chosen,
         margin=margin,
-        rates=pd.DataFrame(rates),
+        rates=of_arms,
         differences=found,
         answers=answer_questions(found[~found["noise_floor"]], margin),
-        balance=balance(runs, frame),
+        balance=balance(of_arms),
         categories=by_category,
         macro=mean_of_categories,
         costs=pd.DataFrame(costs),

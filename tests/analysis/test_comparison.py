@@ -9,6 +9,7 @@ import pytest
 
 from orbench_inspect.analysis import Comparison, Runs, compare
 from orbench_inspect.analysis.gates import Gates, missed
+from orbench_inspect.analysis.methods import methods
 from orbench_inspect.analysis.selection import in_first_half, select_and_test
 from tests.analysis.frames import made, refused
 
@@ -142,7 +143,8 @@ def test_refusing_all_and_answering_all_are_worth_nothing() -> None:
     found = compare(made(arms)).balance
     for arm in ("all", "nothing"):
         assert row(found, arm=arm)["youden"] == 0
-        assert row(found, arm=arm)["youden_lower"] == 0
+        assert -0.01 < row(found, arm=arm)["youden_lower"] < 0
+        assert 0 < row(found, arm=arm)["youden_upper"] < 0.01
     assert row(found, arm="good")["youden"] == pytest.approx(0.78)
     assert row(found, arm="good")["youden_lower"] < 0.78 < row(found, arm="good")["youden_upper"]
     assert row(found, arm="good")["pareto"]
@@ -176,6 +178,25 @@ def test_equal_numbers_of_each_category_are_weighted_back() -> None:
     assert rate["rate"] == pytest.approx(0.9)
     assert rate["macro"] == pytest.approx(0.5)
     assert difference(found)["difference"] == pytest.approx(0.9)
+
+
+def test_the_balance_is_of_the_weighted_rates() -> None:
+    # The harmless set is nine tenths `a`, which this arm refuses; ten of each category were asked.
+    arms = {
+        arm: {"hard": ["direct_refusal", other] * 10, "toxic": refused(20, 20)}
+        for arm, other in (("none", "direct_refusal"), ("arm", "direct_answer"))
+    }
+    population = {"a": 900, "b": 100}
+    found = compare(made(arms, categories=["a", "b"], per_category=10, population=population))
+    rates = found.rates[(found.rates["arm"] == "arm") & (found.rates["reading"] == "deployed")]
+    hard, toxic = (row(rates, prompt_set=name) for name in ("hard", "toxic"))
+    j = row(found.balance, arm="arm")
+    assert j["youden"] == pytest.approx(0.1) == toxic["rate"] - hard["rate"]
+    below = np.hypot(toxic["rate"] - toxic["lower"], hard["upper"] - hard["rate"])
+    assert j["youden_lower"] == pytest.approx(j["youden"] - below)
+    assert list(found.balance["pareto"]) == [False, True]
+    assert "those on hard and toxic, of which equal numbers of each category" in methods(found)
+    assert "equal numbers" not in methods(compare(made(BETTER)))
 
 
 def test_categories_are_told_with_adjusted_p_and_their_mean() -> None:
