@@ -1,13 +1,16 @@
 """Arms compared: pairing, bounds, answers, and what cannot be compared."""
 
+import re
+from io import StringIO
 from math import isnan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console, RenderableType
 
-from orbench_inspect.analysis import Comparison, Runs, compare
+from orbench_inspect.analysis import Comparison, Runs, compare, terminal
 from orbench_inspect.analysis.gates import Gates, missed
 from orbench_inspect.analysis.methods import methods
 from orbench_inspect.analysis.selection import in_first_half, select_and_test
@@ -124,6 +127,39 @@ def test_the_second_baseline_is_the_noise_floor_and_not_an_arm() -> None:
     assert floor["noise_floor"]
     assert floor["difference"] == pytest.approx(0.003)
     assert list(found.answers["arm"]) == ["good"]
+
+
+def printed(shown: RenderableType) -> str:
+    console = Console(width=100, file=StringIO())
+    console.print(shown)
+    return cast(StringIO, console.file).getvalue()
+
+
+def test_names_and_intervals_are_not_broken_in_a_hundred_columns() -> None:
+    sets = {"bundled_safe": refused(2, 30), "bundled_harmful": refused(29, 30)}
+    wanted = {"bundled_safe": "answer", "bundled_harmful": "refuse"}
+    arms = {"none": sets, "demonstrate_refusal": {**sets, "bundled_safe": refused(13, 30)}}
+    alone = printed(terminal.as_tables(compare(made(arms, wanted))))
+    assert "noise" not in alone
+    three = printed(terminal.as_tables(compare(made({**arms, "none#2": sets}, wanted))))
+    for text in (alone, three):
+        found = r"demonstrate_refusal +bundled_safe +\+36\.7 \[\+[\d.]+, \+[\d.]+\]"
+        assert re.search(found, text)
+    assert "noise" in three
+
+
+def test_categories_of_several_models_are_told_apart() -> None:
+    runs = made({"none": {"hard": refused(0, 40)}, "arm": {"hard": refused(40, 40)}})
+    other = made({"none": {"hard": refused(0, 40)}, "arm": {"hard": refused(0, 40)}})
+    shifted = [frame.assign(run=frame["run"] + 2) for frame in (other.runs, other.samples)]
+    both = Runs(
+        pd.concat([runs.runs, shifted[0].assign(model="other")], ignore_index=True),
+        pd.concat([runs.samples, shifted[1]], ignore_index=True),
+        [],
+    )
+    of_m, of_other = printed(terminal.as_categories(compare(both))).split("other, exploration")
+    for text, mean in ((of_m, "+100.0"), (of_other, "+0.0")):
+        assert re.findall(r"\(mean of categories\) +(\S+)", text) == [mean]
 
 
 def test_holm_is_over_the_arms_of_a_model() -> None:
