@@ -8,9 +8,9 @@ import pandas as pd
 from orbench_inspect.analysis.answers import answer_questions
 from orbench_inspect.analysis.arms import By, arms_of
 from orbench_inspect.analysis.balance import balance
-from orbench_inspect.analysis.calibration import Calibrate, from_audit
+from orbench_inspect.analysis.calibration import Calibrate
 from orbench_inspect.analysis.categories import categories
-from orbench_inspect.analysis.corrected import Corrections
+from orbench_inspect.analysis.corrected import corrections_of
 from orbench_inspect.analysis.differences import difference
 from orbench_inspect.analysis.rates import (
     READINGS,
@@ -103,7 +103,7 @@ def compare(
     frame = (
         frame.assign(place=place).sort_values(["group", "wanted", "place"]).drop(columns="place")
     )
-    corrections = _corrections(frame, runs.samples, calibrate, notes)
+    corrections = corrections_of(frame, runs.samples, calibrate, notes)
     rates, differences, costs = [], [], []
     for keys, group in frame.groupby(["group", "prompt_set"], sort=False):
         names = dict(zip(("group", "prompt_set"), map(str, keys), strict=True))
@@ -165,19 +165,6 @@ def compare(
         notes=notes,
         correction=corrections.labels.source if corrections.labels else None,
     )
-
-
-def _corrections(
-    frame: pd.DataFrame,
-    samples: pd.DataFrame,
-    calibrate: Calibrate | None,
-    notes: list[str],
-) -> Corrections:
-    labels = calibrate(frame, samples) if calibrate else None
-    audit = from_audit(frame, samples) if (frame["scorer"] == "cascade").any() else None
-    for calibration in (labels, audit):
-        notes += calibration.notes if calibration else []
-    return Corrections(labels, audit)
 
 
 def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """What was run, and how far its numbers can be trusted."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -34,7 +35,7 @@ def quality(found: Overview, row: Any) -> dict[str, Any]:
         "judge": f"{given:,} of {given + failed:,}",
         "truncated": int(flags.get("truncated", 0)),
         "injections": int(samples["injection_suspected"].astype(bool).sum()),
-        "corrected": corrected(row),
+        "corrected": corrected(row, percent),
     }
 
 
@@ -94,9 +95,11 @@ def without_quotes(note: str) -> str:
 def warnings(found: Overview) -> list[str]:
     """The warnings that runs gave when they ran, each once, with who gave it."""
     by_text: dict[str, list[str]] = {}
+    several = found.arms["group"].nunique() > 1
     for _, row in found.arms.iterrows():
+        arm = f"{row['group']} · {row['arm']}" if several else row["arm"]
         for warning in row["warnings"]:
-            by_text.setdefault(warning, []).append(f"{row['arm']} on {row['prompt_set']}")
+            by_text.setdefault(warning, []).append(f"{arm} on {row['prompt_set']}")
     total = len(found.arms)
     return [
         f"{', '.join(who) if len(who) <= 3 else f'{len(who)} of {total} runs'}: {text}"
@@ -104,9 +107,9 @@ def warnings(found: Overview) -> list[str]:
     ]
 
 
-def corrected(row: Any) -> str | None:
-    """The rate corrected for the judge's error, where that was measured."""
+def corrected(row: Any, shown: Callable[[float], str]) -> str | None:
+    """The rate or difference corrected for the judge's error, where that was measured."""
     if "corrected" not in row or pd.isna(row["corrected"]):
         return None
     limits = {"lower": row["corrected_lower"], "upper": row["corrected_upper"]}
-    return f"{percent(row['corrected'])} {interval(limits, percent)}"
+    return f"{shown(row['corrected'])} {interval(limits, shown)}"
