@@ -61,6 +61,14 @@ def test_an_arm_that_failed_has_no_scored_responses_and_no_difference() -> None:
     assert down["cells"][0]["difference"] is None
 
 
+def test_rules_have_no_judge_prompt() -> None:
+    (rules, judged) = (
+        page(ARMS, judge_prompt=name, judge_prompt_sha256=None) for name in (None, "x")
+    )
+    assert "judge prompt" not in rules["shared"]
+    assert judged["shared"]["judge prompt"] == "x"
+
+
 def test_of_one_side_the_question_of_both_is_not_asked() -> None:
     told = page({arm: {"hard": sets["hard"]} for arm, sets in ARMS.items()})
     assert not told["both_sides"]

@@ -44,6 +44,8 @@ def run_record(found: Overview, row: Any) -> dict[str, str]:
     samples = found.samples[found.samples["run"] == row["run"]]
     cost = samples["cost"].astype(float)
     revision = row["revision"] if isinstance(row["revision"], str) else "read from files"
+    # The rules have none.
+    rubric = row["judge_prompt"] if isinstance(row["judge_prompt"], str) else ""
     temperature, most = (_setting(row[name]) for name in ("temperature", "max_tokens"))
     told = {
         "model": row["model"],
@@ -51,7 +53,7 @@ def run_record(found: Overview, row: Any) -> dict[str, str]:
         "set": f"{row['prompt_set']}, {revision}",
         "prompts": f"{row['samples']:,} of {row['planned']:,}",
         "judge": row["judge"],
-        "judge prompt": f"{row.get('judge_prompt') or ''} {_short(row['judge_prompt_sha256'])}",
+        "judge prompt": f"{rubric} {_short(row['judge_prompt_sha256'])}",
         "data": _short(row["data_sha256"]),
         "what was asked": _short(row["composed_sha256"]),
         "decoding": f"temperature {temperature}, {most} tokens",
