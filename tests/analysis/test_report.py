@@ -66,7 +66,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sides = {"safe": ({**HOSTILE, **PLAIN}, "answer"), "unsafe": (UNSAFE, "refuse")}
     for side, (asked, _) in sides.items():
         with (folder / f"{side}.csv").open("w", encoding="utf-8", newline="") as file:
-            rows = [[p, ("<b>bold", "calm", "'\"&")[n % 3]] for n, p in enumerate(asked)]
+            rows = [[p, ("<b>bold", "calm" * 15, "'\"&")[n % 3]] for n, p in enumerate(asked)]
             csv.writer(file).writerows([["prompt", "category"], *rows])
     with serving(answer) as server:
         eval(
