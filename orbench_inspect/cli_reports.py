@@ -73,7 +73,8 @@ def export_command(
         raise click.UsageError(str(ex)) from ex
     for note in runs.notes:
         click.echo(f"note: {plain(note)}", err=True)
-    click.echo(f"{len(runs.samples):,} rows of {len(runs.runs)} runs", err=True)
+    number = len(runs.runs)
+    click.echo(f"{len(runs.samples):,} rows of {number} run{'s' * (number > 1)}", err=True)
 
 
 @click.command("report")

@@ -62,7 +62,7 @@ def scored_by(runs: pd.DataFrame, judge: str | None, judge_prompt: str | None) -
             texts = [edition(*pair) for pair in zip(named, runs[f"{column}_sha256"], strict=True)]
             named = pd.Series(texts, runs.index) if "@" in wanted else named
         if wanted not in set(named):
-            known = ", ".join(sorted(set(named)))
+            known = ", ".join(sorted(set(named[runs[column].notna()])))
             raise ValueError(f"no scores {what} '{wanted}'; there are those of: {known}")
         runs = runs[named == wanted]
     return runs

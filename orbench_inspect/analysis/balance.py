@@ -1,85 +1,46 @@
 """Both sides in one number, and which arms no other arm beats."""
 
-import numpy as np
+from math import hypot
+
 import pandas as pd
 
-from orbench_inspect.analysis.paired import Floats
-from orbench_inspect.analysis.rates import by_prompt
-from orbench_inspect.analysis.runs import Runs
 
-_DRAWS = 2_000
-_CHUNK = 20
-_SEED = 20_240_531
-
-
-def balance(runs: Runs, frame: pd.DataFrame) -> pd.DataFrame:
+def balance(rates: pd.DataFrame) -> pd.DataFrame:
     """Youden's J of each arm: refusal rate on harmful prompts less that on harmless ones.
 
-    Refusing everything and answering everything are both 0. The 95% interval is a bootstrap
-    over prompts, drawn jointly for all arms (2,000 draws, seeded). An arm is Pareto-optimal
-    if no other refuses as few harmless prompts and as many harmful ones, and one of them
-    strictly. Deployed reading, unweighted.
+    Refusing everything and answering everything are both 0. The 95% interval combines those of
+    the two rates, which are of other prompts (Newcombe, Stat. Med. 17, 1998, 873-890), so that
+    rates that are weighted back to the whole set, or corrected, give a J that is so too. An arm
+    is Pareto-optimal if no other refuses as few harmless prompts and as many harmful ones, and
+    one of them strictly. Deployed reading.
 
     Args:
-        runs: From `read_runs`.
-        frame: The runs that are compared, with `group` and `arm`.
+        rates: A row for each group, arm, prompt set and reading, as in `Comparison`.
+
+    Returns:
+        A row for each group and arm with a scored prompt on either side.
     """
+    deployed = rates[(rates["reading"] == "deployed") & (rates["n"] > 0)]
+    sides = (deployed[deployed["wanted"] == wanted] for wanted in ("answer", "refuse"))
+    columns = ["group", "arm", "rate", "lower", "upper"]
+    few, many = (side[columns] for side in sides)
+    both = few.merge(many, on=["group", "arm"], suffixes=("_few", "_many"))
     rows = []
-    for group, members in frame.groupby("group", sort=False):
-        sides = {}
-        for wanted, side in members.groupby("wanted"):
-            columns = {
-                row["arm"]: by_prompt(runs.samples[runs.samples["run"] == row["run"]], "deployed")[
-                    "value"
-                ]
-                for _, row in side.iterrows()
+    for _, row in both.iterrows():
+        others = both[both["group"] == row["group"]]
+        fewer, more = others["rate_few"] - row["rate_few"], others["rate_many"] - row["rate_many"]
+        youden = row["rate_many"] - row["rate_few"]
+        below = hypot(row["rate_many"] - row["lower_many"], row["upper_few"] - row["rate_few"])
+        above = hypot(row["upper_many"] - row["rate_many"], row["rate_few"] - row["lower_few"])
+        rows.append(
+            {
+                "group": row["group"],
+                "arm": row["arm"],
+                "youden": youden,
+                "youden_lower": max(-1.0, youden - below),
+                "youden_upper": min(1.0, youden + above),
+                "pareto": not ((fewer <= 0) & (more >= 0) & ((fewer < 0) | (more > 0))).any(),
             }
-            sides[wanted] = pd.DataFrame(columns)
-        if sides.keys() != {"answer", "refuse"}:
-            continue
-        # An arm without a scored prompt on either side has no balance.
-        arms = [
-            arm
-            for arm in sides["answer"]
-            if arm in sides["refuse"] and all(side[arm].notna().any() for side in sides.values())
-        ]
-        if not arms:
-            continue
-        hard, toxic = sides["answer"][arms], sides["refuse"][arms]
-        drawn = _bootstrap(toxic, 1) - _bootstrap(hard, 2)
-        lower, upper = np.nanquantile(drawn, [0.025, 0.975], axis=0)
-        few, many = hard.mean(), toxic.mean()
-        for index, arm in enumerate(arms):
-            beaten = any(
-                few[o] <= few[arm]
-                and many[o] >= many[arm]
-                and (few[o] < few[arm] or many[o] > many[arm])
-                for o in arms
-            )
-            rows.append(
-                {
-                    "group": group,
-                    "arm": arm,
-                    "youden": many[arm] - few[arm],
-                    "youden_lower": lower[index],
-                    "youden_upper": upper[index],
-                    "pareto": not beaten,
-                }
-            )
+        )
     names = ["group", "arm", "youden", "youden_lower", "youden_upper", "pareto"]
     return pd.DataFrame(rows, columns=names)
-
-
-def _bootstrap(values: pd.DataFrame, stream: int) -> Floats:
-    """Means of the arms over prompts drawn with replacement, the same prompts for all."""
-    chance = np.random.default_rng([_SEED, stream])
-    matrix = values.to_numpy(dtype=float)
-    scored = np.isfinite(matrix)
-    filled = np.where(scored, matrix, 0.0)
-    size = len(matrix)
-    means: list[Floats] = []
-    for _ in range(_DRAWS // _CHUNK):
-        picks = chance.integers(0, size, (_CHUNK, size))
-        with np.errstate(invalid="ignore"):
-            means.append(filled[picks].sum(axis=1) / scored[picks].sum(axis=1))
-    return np.concatenate(means)

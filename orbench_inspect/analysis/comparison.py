@@ -8,9 +8,9 @@ import pandas as pd
 from orbench_inspect.analysis.answers import answer_questions
 from orbench_inspect.analysis.arms import By, arms_of
 from orbench_inspect.analysis.balance import balance
-from orbench_inspect.analysis.calibration import Calibrate, from_audit
+from orbench_inspect.analysis.calibration import Calibrate
 from orbench_inspect.analysis.categories import categories
-from orbench_inspect.analysis.corrected import Corrections
+from orbench_inspect.analysis.corrected import corrections_of
 from orbench_inspect.analysis.differences import difference
 from orbench_inspect.analysis.rates import (
     READINGS,
@@ -103,7 +103,7 @@ def compare(
     frame = (
         frame.assign(place=place).sort_values(["group", "wanted", "place"]).drop(columns="place")
     )
-    corrections = _corrections(frame, runs.samples, calibrate, notes)
+    corrections = corrections_of(frame, runs.samples, calibrate, notes)
     rates, differences, costs = [], [], []
     for keys, group in frame.groupby(["group", "prompt_set"], sort=False):
         names = dict(zip(("group", "prompt_set"), map(str, keys), strict=True))
@@ -148,15 +148,16 @@ def compare(
     found = pd.DataFrame(differences)
     if found.empty:
         raise ValueError("no arm shares a model and a prompt set with the baseline")
+    of_arms = pd.DataFrame(rates)
     by_category, mean_of_categories = categories(runs, frame, chosen, margin)
     return Comparison(
         by=by,
         baseline=chosen,
         margin=margin,
-        rates=pd.DataFrame(rates),
+        rates=of_arms,
         differences=found,
         answers=answer_questions(found[~found["noise_floor"]], margin),
-        balance=balance(runs, frame),
+        balance=balance(of_arms),
         categories=by_category,
         macro=mean_of_categories,
         costs=pd.DataFrame(costs),
@@ -164,19 +165,6 @@ def compare(
         notes=notes,
         correction=corrections.labels.source if corrections.labels else None,
     )
-
-
-def _corrections(
-    frame: pd.DataFrame,
-    samples: pd.DataFrame,
-    calibrate: Calibrate | None,
-    notes: list[str],
-) -> Corrections:
-    labels = calibrate(frame, samples) if calibrate else None
-    audit = from_audit(frame, samples) if (frame["scorer"] == "cascade").any() else None
-    for calibration in (labels, audit):
-        notes += calibration.notes if calibration else []
-    return Corrections(labels, audit)
 
 
 def _samples(runs: Runs, row: "pd.Series[Any]") -> pd.DataFrame:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from orbench_inspect.analysis import correction
-from orbench_inspect.analysis.calibration import Calibration
+from orbench_inspect.analysis.calibration import Calibrate, Calibration, from_audit
 from orbench_inspect.analysis.paired import Floats
 from orbench_inspect.analysis.rates import prompt_weights
 
@@ -57,6 +57,24 @@ class Corrections:
             result = converts and _difference(samples, reading, sizes, converts)
             told |= _columns(result or None)
         return told
+
+
+def corrections_of(
+    runs: pd.DataFrame, samples: pd.DataFrame, calibrate: Calibrate | None, notes: list[str]
+) -> Corrections:
+    """What the rates of some runs are corrected by.
+
+    Args:
+        runs: The runs, named by `arms_of`.
+        samples: All samples.
+        calibrate: Makes the calibration that was asked for; None if none was.
+        notes: What a reader must know is added here.
+    """
+    labels = calibrate(runs, samples) if calibrate else None
+    audit = from_audit(runs, samples) if (runs["scorer"] == "cascade").any() else None
+    for calibration in (labels, audit):
+        notes += calibration.notes if calibration else []
+    return Corrections(labels, audit)
 
 
 def _columns(found: correction.Corrected | None) -> dict[str, float]:

@@ -6,6 +6,7 @@ from typing import Any
 from orbench_inspect.analysis.answers import ALPHA
 from orbench_inspect.analysis.arms import PAST
 from orbench_inspect.analysis.comparison import Comparison
+from orbench_inspect.analysis.rates import category_sizes
 
 
 def methods(comparison: Comparison) -> str:
@@ -23,7 +24,7 @@ def methods(comparison: Comparison) -> str:
     sentences.append(f"Decoding: {'; '.join(decoding)}. Versions: {', '.join(versions)}.")
     tests = sorted(set(comparison.differences["method"]))
     sentences.append(
-        "Rates have Wilson 95% intervals; provider refusals count as refusals, and a second "
+        f"{_intervals(comparison)}; provider refusals count as refusals, and a second "
         "reading leaves them out. Unscored responses leave the denominator and bound the rates. "
         f"Arms were paired by prompt with the baseline '{comparison.baseline}' "
         f"({'; '.join(tests)}). "
@@ -67,6 +68,22 @@ def _sets(comparison: Comparison) -> str:
             f"{_range(pairs)} pairs)"
         )
     return "Prompt sets: " + "; ".join(told) + "."
+
+
+def _intervals(comparison: Comparison) -> str:
+    runs = comparison.runs
+    weighted = runs[[category_sizes(run) is not None for _, run in runs.iterrows()]]
+    told = "Rates have Wilson 95% intervals"
+    if not weighted.empty:
+        sets = " and ".join(sorted(weighted["prompt_set"].unique()))
+        told += (
+            f"; those on {sets}, of which equal numbers of each category were asked, are weighted "
+            "back to the set's categories, and combine the categories' Wilson intervals (Zou, "
+            "Huang and Zhang)"
+        )
+    if not comparison.balance.empty:
+        told += "; Youden's J combines the intervals of both rates (Newcombe)"
+    return told
 
 
 def _range(numbers: Any) -> str:

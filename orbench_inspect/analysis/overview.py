@@ -13,6 +13,7 @@ from orbench_inspect.analysis.comparison import (
     Comparison,
     compare,
 )
+from orbench_inspect.analysis.corrected import Corrections, corrections_of
 from orbench_inspect.analysis.published import CATEGORIES
 from orbench_inspect.analysis.rates import READINGS, arm_rate, by_prompt, category_sizes
 from orbench_inspect.analysis.runs import Runs
@@ -76,12 +77,17 @@ def overview(
         raise ValueError(f"no arm '{baseline}' to compare with; there is: {arms['arm'].iloc[0]}")
     names = ["run", "group", "arm", "prompt_set", "wanted"]
     samples = runs.samples.merge(arms[names], on="run", validate="many_to_one")
+    if comparison is None:
+        corrections = corrections_of(arms, runs.samples, calibrate, notes)
+        rates = pd.DataFrame(_rates(arms, samples, corrections))
+    else:
+        rates = comparison.rates
     return Overview(
         by=by,
         baseline=comparison.baseline if comparison else None,
         arms=arms,
         samples=samples,
-        rates=comparison.rates if comparison else pd.DataFrame(_rates(arms, samples)),
+        rates=rates,
         categories=pd.DataFrame(_categories(arms, samples)),
         outcomes=_outcomes(arms, samples),
         comparison=comparison,
@@ -109,10 +115,14 @@ def _names(row: Any) -> dict[str, Any]:
     return {name: row[name] for name in ("group", "arm", "prompt_set", "wanted")}
 
 
-def _rates(arms: pd.DataFrame, samples: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _rates(
+    arms: pd.DataFrame, samples: pd.DataFrame, corrections: Corrections
+) -> Iterator[dict[str, Any]]:
     for row, mine in _each(arms, samples):
+        sizes = category_sizes(row)
         for reading in READINGS:
-            yield {**_names(row), **arm_rate(mine, reading, category_sizes(row))}
+            corrected = corrections.rate(int(row["run"]), mine, reading, sizes)
+            yield {**_names(row), **arm_rate(mine, reading, sizes), **corrected}
 
 
 def _categories(arms: pd.DataFrame, samples: pd.DataFrame) -> Iterator[dict[str, Any]]:

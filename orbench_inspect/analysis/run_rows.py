@@ -47,7 +47,7 @@ def _run(
     ours: dict[str, Any] = (log.eval.metadata or {})["orbench"]
     told = [_metadata(_score(s, score)) for s in summaries]
     judges = {
-        (str(meta["judge"]), meta.get("judge_prompt_sha256"), meta.get("judge_prompt", "?"))
+        (str(meta["judge"]), meta.get("judge_prompt_sha256"), meta.get("judge_prompt"))
         for meta in told
         if meta.get("judge")
     }

@@ -54,7 +54,7 @@ def read_runs(*sources: str) -> Runs:
         *sources: Directories and `.eval` or `.json` files.
 
     Raises:
-        ValueError: If there is no run of ours in them.
+        ValueError: If there is no run of ours in them, or not one sample.
     """
     notes: list[str] = []
     run_rows: list[dict[str, Any]] = []
@@ -72,6 +72,11 @@ def read_runs(*sources: str) -> Runs:
         raise ValueError(
             f"no run of orbench_inspect in {', '.join(sources)}"
             + "".join(f"\n  {n}" for n in notes)
+        )
+    if not sample_rows:
+        raise ValueError(
+            f"no run in {', '.join(sources)} has a sample: each was stopped before its first one. "
+            "Mend what stopped it, and run it again" + "".join(f"\n  {n}" for n in notes)
         )
     run_rows, sample_rows = merge_shards(run_rows, sample_rows, notes)
     return Runs(pd.DataFrame(run_rows), pd.DataFrame(sample_rows), notes)

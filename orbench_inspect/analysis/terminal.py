@@ -1,6 +1,7 @@
 """A comparison for a terminal of 100 columns."""
 
 from collections.abc import Iterable
+from textwrap import wrap
 
 import pandas as pd
 from rich.console import Group, RenderableType
@@ -51,10 +52,8 @@ def _rates(comparison: Comparison, group: str) -> Table:
     table = _table("refused, % [95% interval]")
     rows = comparison.rates[comparison.rates["group"] == group]
     sets = sets_in_order(rows)
-    for name in sets:
-        table.add_column(_text(name))
-    table.add_column("J [95% interval]")
-    table.add_column("unscored")
+    _add_columns(table, *("\n".join(wrap(plain(name), 24)) for name in sets))
+    _add_columns(table, "J [95% interval]", "unscored")
     for arm, cells in rows.groupby("arm", sort=False):
         deployed = cells[cells["reading"] == "deployed"].set_index("prompt_set")
         only = cells[cells["reading"] == "model_only"].set_index("prompt_set")
@@ -82,8 +81,7 @@ def _judges(comparison: Comparison, group: str) -> str:
 
 def _corrected(comparison: Comparison, group: str) -> Table:
     table = _table(f"corrected for the judge's error by {comparison.correction}")
-    for name in ("set", "", "refused, %", "difference, points", "labels"):
-        table.add_column(name)
+    _add_columns(table, "set", "", "refused, %", "difference, points", "labels")
     frame = joined(comparison)
     rows = frame[(frame["group"] == group) & (frame["reading"] == "deployed")]
     for _, row in rows.iterrows():
@@ -108,15 +106,15 @@ def _differences(comparison: Comparison, group: str) -> Table:
         (comparison.differences["group"] == group)
         & (comparison.differences["reading"] == "deployed")
     ]
-    for name in ("set", "difference", "noise", "up/down", "p", "pairs", "80% power at"):
-        table.add_column(name)
     floor = rows[rows["noise_floor"]].groupby("prompt_set")["difference"].first()
+    noise = [] if floor.empty else ["noise"]
+    _add_columns(table, "set", "difference", *noise, "up/down", "p", "pairs", "80%\npower at")
     for _, row in rows.sort_values(["noise_floor", "wanted", "arm"]).iterrows():
         table.add_row(
             _text(row["arm"]),
             _text(row["prompt_set"]),
             f"{signed(row['difference'])} {interval(row, signed)}",
-            signed(floor[row["prompt_set"]]) if row["prompt_set"] in floor else "",
+            *(signed(floor.get(row["prompt_set"], float("nan"))) for _ in noise),
             f"{row['up']:g}/{row['down']:g}",
             f"{row['p']:.2g}",
             f"{row['n']:,}" + (f" (-{row['lost']})" if row["lost"] else ""),
@@ -126,26 +124,28 @@ def _differences(comparison: Comparison, group: str) -> Table:
 
 
 def as_categories(comparison: Comparison) -> RenderableType:
-    """Differences by category, deployed reading, for a terminal."""
-    table = _table("exploration: differences by category, points [95% interval]")
-    for name in ("set", "category", "n", "difference", "p (BH)"):
-        table.add_column(name)
-    for keys, rows in comparison.categories.groupby(["arm", "prompt_set"], sort=False):
+    """Differences by category, deployed reading, for a terminal: a table for each group."""
+    names = ["group", "arm", "prompt_set"]
+    means = comparison.macro.set_index(names)
+    tables: dict[object, Table] = {}
+    for (group, *keys), rows in comparison.categories.groupby(names, sort=False):
+        if group not in tables:
+            title = "exploration: differences by category, points [95% interval]"
+            tables[group] = _table(f"{group}, {title}")
+            _add_columns(tables[group], "set", "category", "n", "difference", "p (BH)")
         for _, row in rows.iterrows():
             shown = f"{signed(row['difference'])} {interval(row, signed)}"
             cells = (row["category"], f"{row['n']:,}", shown, f"{row['p_bh']:.2g}")
-            table.add_row(*map(_text, (*keys, *cells)))
-        macro = comparison.macro
-        mean = macro[(macro["arm"] == keys[0]) & (macro["prompt_set"] == keys[1])].iloc[0]
+            tables[group].add_row(*map(_text, (*keys, *cells)))
+        mean = means.loc[(group, *keys)]
         shown = f"{signed(mean['difference'])} {interval(mean, signed)}"
-        table.add_row(*map(_text, (*keys, "(mean of categories)", "", shown, "")))
-    return table
+        tables[group].add_row(*map(_text, (*keys, "(mean of categories)", "", shown, "")))
+    return Group(*tables.values())
 
 
 def _costs(comparison: Comparison, group: str) -> Table:
     table = _table("a prompt's cost: the model's tokens and dollars; seconds with its judge")
-    for name in ("set", "tokens", "seconds", "characters", "dollars"):
-        table.add_column(name)
+    _add_columns(table, "set", "tokens", "seconds", "characters", "dollars")
     for _, row in comparison.costs[comparison.costs["group"] == group].iterrows():
         numbers = [row[f"{name}_per_prompt"] for name in ("tokens", "seconds", "characters")]
         money = row["cost_per_prompt"]
@@ -169,9 +169,10 @@ def _answers(comparison: Comparison, group: str) -> RenderableType:
 
 
 def _fine_print(comparison: Comparison) -> list[str]:
+    noise = ["noise: the same difference for a second, independent run of the baseline."]
     return [
         "J: refusal rate on harmful prompts less that on harmless ones; * no arm beats it on both.",
-        "noise: the same difference for a second, independent run of the baseline.",
+        *(noise if comparison.differences["noise_floor"].any() else []),
         "p in the last block: the larger of both sides and readings, Holm over the arms.",
         "Intervals take prompts as independent; some may stem from one unpublished seed.",
         *(f"Note: {plain(note)}" for note in comparison.notes),
@@ -182,6 +183,13 @@ def _table(title: str) -> Table:
     table = Table(title=_text(title), title_justify="left", box=None, pad_edge=False)
     table.add_column("arm", overflow="fold")
     return table
+
+
+def _add_columns(table: Table, *names: str) -> None:
+    """Add columns: names give way where not all fits, and numbers are never broken."""
+    for name in names:
+        broken = name in ("set", "category")
+        table.add_column(Text(name), no_wrap=not broken, overflow="fold")
 
 
 def _text(value: object) -> Text:

@@ -231,8 +231,8 @@ async def _check_system(model: Model, system_as: SystemAs, run: RunRecord) -> No
         )
     if found.state == "inconclusive":
         run.warnings.append(
-            f"whether system text reaches {model} could not be told: it was asked for a word that "
-            f"the text holds, and replied {found.reply[:80]!r}"
+            f"whether system text reaches {model} could not be told: asked for a word that the "
+            "text holds, it gave a reply (kept in the log) that does not tell"
         )
 
 

@@ -1,14 +1,18 @@
 """Arms compared: pairing, bounds, answers, and what cannot be compared."""
 
+import re
+from io import StringIO
 from math import isnan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console, RenderableType
 
-from orbench_inspect.analysis import Comparison, Runs, compare
+from orbench_inspect.analysis import Comparison, Runs, compare, terminal
 from orbench_inspect.analysis.gates import Gates, missed
+from orbench_inspect.analysis.methods import methods
 from orbench_inspect.analysis.selection import in_first_half, select_and_test
 from tests.analysis.frames import made, refused
 
@@ -125,6 +129,39 @@ def test_the_second_baseline_is_the_noise_floor_and_not_an_arm() -> None:
     assert list(found.answers["arm"]) == ["good"]
 
 
+def printed(shown: RenderableType) -> str:
+    console = Console(width=100, file=StringIO())
+    console.print(shown)
+    return cast(StringIO, console.file).getvalue()
+
+
+def test_names_and_intervals_are_not_broken_in_a_hundred_columns() -> None:
+    sets = {"bundled_safe": refused(2, 30), "bundled_harmful": refused(29, 30)}
+    wanted = {"bundled_safe": "answer", "bundled_harmful": "refuse"}
+    arms = {"none": sets, "demonstrate_refusal": {**sets, "bundled_safe": refused(13, 30)}}
+    alone = printed(terminal.as_tables(compare(made(arms, wanted))))
+    assert "noise" not in alone
+    three = printed(terminal.as_tables(compare(made({**arms, "none#2": sets}, wanted))))
+    for text in (alone, three):
+        found = r"demonstrate_refusal +bundled_safe +\+36\.7 \[\+[\d.]+, \+[\d.]+\]"
+        assert re.search(found, text)
+    assert "noise" in three
+
+
+def test_categories_of_several_models_are_told_apart() -> None:
+    runs = made({"none": {"hard": refused(0, 40)}, "arm": {"hard": refused(40, 40)}})
+    other = made({"none": {"hard": refused(0, 40)}, "arm": {"hard": refused(0, 40)}})
+    shifted = [frame.assign(run=frame["run"] + 2) for frame in (other.runs, other.samples)]
+    both = Runs(
+        pd.concat([runs.runs, shifted[0].assign(model="other")], ignore_index=True),
+        pd.concat([runs.samples, shifted[1]], ignore_index=True),
+        [],
+    )
+    of_m, of_other = printed(terminal.as_categories(compare(both))).split("other, exploration")
+    for text, mean in ((of_m, "+100.0"), (of_other, "+0.0")):
+        assert re.findall(r"\(mean of categories\) +(\S+)", text) == [mean]
+
+
 def test_holm_is_over_the_arms_of_a_model() -> None:
     arms: dict[str, dict[str, list[str]]] = {"none": BETTER["none"]}
     for n in range(5):
@@ -142,7 +179,8 @@ def test_refusing_all_and_answering_all_are_worth_nothing() -> None:
     found = compare(made(arms)).balance
     for arm in ("all", "nothing"):
         assert row(found, arm=arm)["youden"] == 0
-        assert row(found, arm=arm)["youden_lower"] == 0
+        assert -0.01 < row(found, arm=arm)["youden_lower"] < 0
+        assert 0 < row(found, arm=arm)["youden_upper"] < 0.01
     assert row(found, arm="good")["youden"] == pytest.approx(0.78)
     assert row(found, arm="good")["youden_lower"] < 0.78 < row(found, arm="good")["youden_upper"]
     assert row(found, arm="good")["pareto"]
@@ -176,6 +214,25 @@ def test_equal_numbers_of_each_category_are_weighted_back() -> None:
     assert rate["rate"] == pytest.approx(0.9)
     assert rate["macro"] == pytest.approx(0.5)
     assert difference(found)["difference"] == pytest.approx(0.9)
+
+
+def test_the_balance_is_of_the_weighted_rates() -> None:
+    # The harmless set is nine tenths `a`, which this arm refuses; ten of each category were asked.
+    arms = {
+        arm: {"hard": ["direct_refusal", other] * 10, "toxic": refused(20, 20)}
+        for arm, other in (("none", "direct_refusal"), ("arm", "direct_answer"))
+    }
+    population = {"a": 900, "b": 100}
+    found = compare(made(arms, categories=["a", "b"], per_category=10, population=population))
+    rates = found.rates[(found.rates["arm"] == "arm") & (found.rates["reading"] == "deployed")]
+    hard, toxic = (row(rates, prompt_set=name) for name in ("hard", "toxic"))
+    j = row(found.balance, arm="arm")
+    assert j["youden"] == pytest.approx(0.1) == toxic["rate"] - hard["rate"]
+    below = np.hypot(toxic["rate"] - toxic["lower"], hard["upper"] - hard["rate"])
+    assert j["youden_lower"] == pytest.approx(j["youden"] - below)
+    assert list(found.balance["pareto"]) == [False, True]
+    assert "those on hard and toxic, of which equal numbers of each category" in methods(found)
+    assert "equal numbers" not in methods(compare(made(BETTER)))
 
 
 def test_categories_are_told_with_adjusted_p_and_their_mean() -> None:

@@ -57,13 +57,14 @@ def exported(logs: Path, form: str, *options: str) -> Path:
         main, ["export", str(logs), "--format", form, "-o", str(path), *options]
     )
     assert done.exit_code == 0, done.output
-    assert "10 rows of 1 runs" in done.output
+    assert "10 rows of 1 run\n" in done.output
     return path
 
 
 def test_every_sample_is_a_row_with_its_texts(logs: Path) -> None:
     rows = [json.loads(line) for line in exported(logs, "jsonl").read_text().splitlines()]
     assert len(rows) == 10
+    assert {row["judge_prompt"] for row in rows} == {None}
     assert all(list(row) == [c for c in COLUMNS if c in row] for row in rows)
     by_prompt = {row["prompt"]: row for row in rows if row["epoch"] == 2}
     assert by_prompt["long"]["response"] == LONG

@@ -126,6 +126,23 @@ def test_the_radar_shows_harmful_prompts_as_answered() -> None:
     assert by_category == pytest.approx({"x": 0, "y": 0, "z": 25})
 
 
+def test_arms_look_the_same_in_all_panels_of_the_radar() -> None:
+    runs = made(
+        {arm: {"hard": refused(5, 9)} for arm in ("none", "a", "b")}, categories=["x", "y", "z"]
+    )
+    # The other model was not run under `a`.
+    runs.runs["model"] = ["m", "m", "other"]
+    runs.runs.loc[2, ["mitigation", "composed_sha256"]] = "none"
+    again = runs.runs[runs.runs["run"] == 2].assign(run=3, mitigation="b", composed_sha256="b")
+    samples = runs.samples[runs.samples["run"] == 2].assign(run=3)
+    both = Runs(pd.concat([runs.runs, again]), pd.concat([runs.samples, samples]), [])
+    drawn = list(encodings(spec(seen(both), "radar")))
+    for channel in ("color", "shape"):
+        scales = [str(e[channel]["scale"]) for e in drawn if e.get(channel, {}).get("field")]
+        assert len(scales) > 1
+        assert len(set(scales)) == 1
+
+
 def test_rules_are_not_compared_with_themselves() -> None:
     assert "judge_matcher" in {figure.name for figure in figures(study())}
     found = study()

@@ -20,6 +20,7 @@ from inspect_ai import eval
 from orbench_inspect.analysis import read_runs
 from orbench_inspect.analysis.overview import overview
 from orbench_inspect.analysis.report import prompts
+from orbench_inspect.analysis.report.record import without_quotes
 from orbench_inspect.cli import main
 from orbench_inspect.tasks import custom
 from tests.browser import Page, opened
@@ -35,6 +36,7 @@ HOSTILE = {
     "picture": "![x](https://example.com/x.png) [link](javascript:window.ran=4) {{7*7}}",
     "ansi": "\x1b[31mred\x1b[0m and \x07 bell",
     "direction": "abc \u202egnp.exe\u202c def",
+    "hebrew": "\u05e9\u05dc\u05d5\u05dd\u200f 1\r\n2",
     "long": "word " * 200_000,
 }
 PLAIN = {f"how do I clean pan {n}": f"Rinse it {n} times with zebra water." for n in range(60)}
@@ -64,7 +66,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sides = {"safe": ({**HOSTILE, **PLAIN}, "answer"), "unsafe": (UNSAFE, "refuse")}
     for side, (asked, _) in sides.items():
         with (folder / f"{side}.csv").open("w", encoding="utf-8", newline="") as file:
-            rows = [[p, ("<b>bold", "calm", "'\"&")[n % 3]] for n, p in enumerate(asked)]
+            rows = [[p, ("<b>bold", "calm" * 15, "'\"&")[n % 3]] for n, p in enumerate(asked)]
             csv.writer(file).writerows([["prompt", "category"], *rows])
     with serving(answer) as server:
         eval(
@@ -123,7 +125,8 @@ def test_it_opens_from_disk_without_network_or_complaint(
     async def scenario(page: Page) -> None:
         assert await page.run("document.querySelectorAll('.chart svg').length") >= 4
         # Nothing but tables and figures, which scroll in themselves, is wider than the window.
-        assert await page.run("document.documentElement.scrollWidth <= window.innerWidth")
+        # A phone's window grows with what is in it.
+        assert await page.run("document.documentElement.scrollWidth") <= window.get("width", 1280)
 
     look(report, scenario, **window)
 
@@ -145,6 +148,7 @@ def test_hostile_text_changes_nothing_but_its_own_cell(report: Path) -> None:
             assert said[name] == HOSTILE[name]
         assert said["ansi"] == "⟨U+001B⟩[31mred⟨U+001B⟩[0m and ⟨U+0007⟩ bell"
         assert said["direction"] == "abc ⟨U+202E⟩gnp.exe⟨U+202C⟩ def"
+        assert said["hebrew"] == "\u05e9\u05dc\u05d5\u05dd\u200f 1\n2"
         assert len(said["long"]) < 5_000
         assert await page.run("typeof window.ran") == "undefined"
         assert await page.run(
@@ -167,31 +171,33 @@ def test_filters_and_search_find_prompts(report: Path) -> None:
             script = f"{name}.{'checked' if name == 'flipped' else 'value'} = {json.dumps(value)};"
             await page.run(script + f"{name}.dispatchEvent(new Event('change', {{bubbles: true}}))")
 
-        assert await count() == "78 of 78 prompts"
+        assert await count() == "79 of 79 prompts"
         assert await page.run("document.querySelectorAll('#list > li').length") == 50
         await page.run("next.click()")
-        assert await page.run("document.querySelectorAll('#list > li').length") == 28
+        assert await page.run("document.querySelectorAll('#list > li').length") == 29
         await choose("flipped", True)
-        assert await count() == "5 of 78 prompts"
+        assert await count() == "5 of 79 prompts"
         await page.run("document.querySelector('#list button').click()")
+        # To leave the search field, for a click on what was found, leaves the list as it is.
+        await page.run("search.dispatchEvent(new Event('change', {bubbles: true}))")
         both = await page.run("[...document.querySelectorAll('.said')].map(p => p.textContent)")
         assert both[0] == SORRY
         assert "zebra" in both[1]
         await choose("flipped", False)
         await choose("set", "custom_unsafe")
-        assert await count() == "12 of 78 prompts"
+        assert await count() == "12 of 79 prompts"
         await choose("set", "")
         await choose("category", "<b>bold")
-        assert await count() == "26 of 78 prompts"
+        assert await count() == "27 of 79 prompts"
         await choose("category", "")
         await choose("outcome", "refused")
-        assert await count() == "17 of 78 prompts"
+        assert await count() == "17 of 79 prompts"
         await choose("outcome", "")
         # 55 of the others' responses hold the word, and all 60 under the other arm.
         await page.run("search.value = 'ZEBRA'; filters.requestSubmit()")
-        assert await count() == "60 of 78 prompts"
+        assert await count() == "60 of 79 prompts"
         await page.run("search.value = 'nowhere to be found'; filters.requestSubmit()")
-        assert await count() == "0 of 78 prompts"
+        assert await count() == "0 of 79 prompts"
 
     look(report, scenario)
 
@@ -208,7 +214,7 @@ def test_it_can_be_used_by_keyboard_alone(report: Path) -> None:
         assert await focused("id") == "search"
         for letter in "pan 7":
             await page.press(letter, text=letter)
-        await page.until("document.getElementById('count').textContent === '1 of 78 prompts'")
+        await page.until("document.getElementById('count').textContent === '1 of 79 prompts'")
         for _ in range(12):
             await page.press("Tab", 9)
             if await focused("className") == "row":
@@ -239,9 +245,18 @@ def test_files_hold_what_the_page_shows(report: Path) -> None:
 
 
 def test_without_responses_the_page_holds_none(logs: Path, tmp_path: Path) -> None:
+    earlier = ("viewer/logs/listing.json", "figures/judge_matcher.svg", "tables/answers.csv")
+    others = ("figures/mine.svg", "tables/mine.csv")
+    for name in (*earlier, *others):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text("before", encoding="utf-8")
     page = Path(command(str(logs), "-o", str(tmp_path / "out"), "--no-responses"))
+    # What a report before left goes, and nothing that is not ours.
+    left = {name for name in (*earlier, *others) if (page.parent / name).exists()}
+    assert left == {"tables/answers.csv", *others}
+    assert (page.parent / "tables/answers.csv").read_text(encoding="utf-8") != "before"
     table = packed(page)
-    assert len(table["prompts"]) == 78
+    assert len(table["prompts"]) == 79
     assert table["said"] == []
     assert "zebra" not in json.dumps(table)
     everything = [p.read_bytes() for p in page.parent.rglob("*") if p.is_file()]
@@ -314,12 +329,26 @@ def test_responses_are_cut_where_the_page_would_be_too_large(
     assert {cell[7] for cell in cells if cell[7]} == {len(HOSTILE["long"]) - 250}
 
 
+def test_without_responses_notes_quote_nobody() -> None:
+    assert without_quotes("a.eval: status error: ValueError('the model said zebra\n')") == (
+        "a.eval: status error"
+    )
+    replied = "system text could not be told: it was asked for a word, and replied 'zebra'"
+    assert without_quotes(replied) == "system text could not be told: it was asked for a word"
+    assert without_quotes("a.eval: 5 of 6 samples") == "a.eval: 5 of 6 samples"
+
+
+def test_what_is_cut_says_so() -> None:
+    assert prompts._cut("abc", 3) == "abc"
+    assert prompts._cut("abc" * 1_000, 4) == "abca… (2,996 more characters)"
+
+
 def test_flipped_prompts_are_kept_where_not_all_fit(
     logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompts, "MOST_SAMPLES", 11)
     data = prompts.prompt_data(overview(read_runs(str(logs))), responses=True)
-    assert (data["shown"], data["all"]) == (5, 78)
+    assert (data["shown"], data["all"]) == (5, 79)
     kept = unpacked(data["packed"])["prompts"]
     assert {prompt[3] for prompt in kept} == set(list(PLAIN)[:5])
 

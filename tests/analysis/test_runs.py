@@ -106,6 +106,18 @@ def test_a_directory_without_runs_is_an_error_that_says_what_is_there(tmp_path: 
     assert "no run of orbench_inspect in" in done.output
 
 
+def test_runs_that_never_began_say_why(serve: Serve, prompts_file: Write, tmp_path: Path) -> None:
+    def down(request: Request) -> Reply:
+        return error(401, "down", "no key") if request.is_judge else answer(request)
+
+    judged(serve(down), prompts_file("one"), tmp_path / "logs")
+    for command in ("compare", "export", "report"):
+        done = CliRunner().invoke(main, [command, str(tmp_path / "logs")])
+        assert done.exit_code == 2
+        assert "was stopped before its first one" in " ".join(done.output.split())
+        assert "status error" in done.output
+
+
 def test_an_unfinished_log_is_read_and_its_gap_told(
     serve: Serve, prompts_file: Write, tmp_path: Path
 ) -> None:

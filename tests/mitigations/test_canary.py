@@ -46,10 +46,14 @@ def start(path: Path, server_url: object, **options: str) -> EvalLog:
     return run(task, server_url)
 
 
-def system_record(log: EvalLog) -> dict[str, JsonValue]:
+def run_record(log: EvalLog) -> dict[str, JsonValue]:
     assert log.results is not None, log.error
     assert log.results.early_stopping is not None
-    record = log.results.early_stopping.metadata["system"]
+    return log.results.early_stopping.metadata
+
+
+def system_record(log: EvalLog) -> dict[str, JsonValue]:
+    record = run_record(log)["system"]
     assert isinstance(record, dict)
     return record
 
@@ -137,6 +141,8 @@ def test_a_reply_that_does_not_tell_is_inconclusive_where_the_text_was_counted(
     server = serve(answer)
     log = start(prompts_file("one"), model_at(server))
     assert system_record(log)["state"] == "inconclusive"
+    # Warnings are passed on with a report, which may be one without what models wrote.
+    assert "flea" not in str(run_record(log)["warnings"])
 
 
 @pytest.mark.parametrize("reply", [chat(""), chat("", finish="content_filter")])

@@ -13,6 +13,9 @@ from orbench_inspect.analysis.figures.tradeoff import tradeoff
 from orbench_inspect.analysis.overview import Overview
 from orbench_inspect.analysis.published import WHY_APART
 
+NAMES = ("tradeoff", "differences", "outcomes", "categories", "radar", "judge_matcher")
+"""Names of all figures."""
+
 
 @dataclass(frozen=True)
 class Figure:

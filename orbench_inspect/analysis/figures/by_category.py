@@ -9,6 +9,8 @@ import pandas as pd
 from orbench_inspect.analysis.figures.theme import arm_marks
 
 _RINGS = (25, 50, 75, 100)
+# Text right of the web begins there, and text left of it ends there.
+_SIDE = "datum.label_x > 9 ? 'left' : datum.label_x < -9 ? 'right' : 'center'"
 
 
 def heat_map(categories: pd.DataFrame) -> Any:
@@ -48,7 +50,8 @@ def _heat_panel(rows: pd.DataFrame, name: object) -> Any:
             "row:N",
             sort=list(dict.fromkeys(rows["row"])),
             title=None,
-            axis=alt.Axis(domain=False, ticks=False),
+            # The arm stands behind the model's name, and must not be cut off with it.
+            axis=alt.Axis(domain=False, ticks=False, labelLimit=500),
         ),
     )
     cells = base.mark_rect().encode(
@@ -82,9 +85,12 @@ def radar(categories: pd.DataFrame, baseline: str | None) -> Any:
         three categories, which span no area.
     """
     rows = []
-    for _, of_group in categories.dropna(subset="rate").groupby("group", sort=False):
+    scored = categories.dropna(subset="rate")
+    # Panels share one scale, as they share one legend.
+    arms = list(dict.fromkeys(scored["arm"]))
+    for _, of_group in scored.groupby("group", sort=False):
         panels = [
-            _radar_panel(of_set, baseline)
+            _radar_panel(of_set, arms, baseline)
             for _, of_set in of_group.groupby("prompt_set", sort=False)
             if of_set["category"].nunique() >= 3
         ]
@@ -93,10 +99,9 @@ def radar(categories: pd.DataFrame, baseline: str | None) -> Any:
     return alt.vconcat(*rows) if rows else None
 
 
-def _radar_panel(rows: pd.DataFrame, baseline: str | None) -> Any:
+def _radar_panel(rows: pd.DataFrame, arms: list[str], baseline: str | None) -> Any:
     names = list(dict.fromkeys(rows["category"]))
     angle = {name: 2 * pi * n / len(names) for n, name in enumerate(names)}
-    arms = list(dict.fromkeys(rows["arm"]))
     answered = rows["wanted"].iloc[0] == "refuse"
     percent = 100 * ((1 - rows["rate"]) if answered else rows["rate"])
     frame = _closed(rows.assign(percent=percent), angle)
@@ -143,8 +148,8 @@ def _web(angle: dict[str, float]) -> list[Any]:
             "x": 100 * sin(a),
             "y": 100 * cos(a),
             "zero": 0,
-            "label_x": 118 * sin(a),
-            "label_y": 112 * cos(a),
+            "label_x": 106 * sin(a),
+            "label_y": 110 * cos(a),
         }
         for name, a in angle.items()
     )
@@ -158,7 +163,7 @@ def _web(angle: dict[str, float]) -> list[Any]:
         .mark_text(fontSize=9, dx=3, align="left", opacity=0.7)
         .encode(**at, text="ring:Q"),
         alt.Chart(ends)
-        .mark_text(fontSize=11)
+        .mark_text(fontSize=11, limit=220, align=alt.expr(_SIDE))
         .encode(x=_flat("label_x"), y=_flat("label_y", "Y"), text="category:N"),
     ]
 

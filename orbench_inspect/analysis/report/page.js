@@ -27,9 +27,12 @@
   const REFUSED = new Set(["direct_refusal", "indirect_refusal", "provider_refusal"]);
   const PAGE = 50;
   // Characters that steer a terminal or turn the direction of text are named instead.
-  const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-  const visible = (text) => text.replace(STEERING, (c) =>
-    "⟨U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "⟩");
+  const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+  const MARKS_OF_DIRECTION = /[\u200e\u200f]/g;
+  const named = (c) => "⟨U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "⟩";
+  // In a text by itself, which is isolated, the marks that Hebrew and Arabic are written with do no harm.
+  const prose = (text) => text.replace(/\r\n?/g, "\n").replace(STEERING, named);
+  const visible = (text) => prose(text).replace(MARKS_OF_DIRECTION, named);
 
   let table, names, found = [], page = 0;
 
@@ -146,7 +149,7 @@
     const marks = element("span", { className: "tally" }, ...left.map(mark), " ", ...right.map(mark));
     marks.setAttribute("aria-hidden", "true");
     const button = element("button", { type: "button", className: "row" },
-      element("span", { className: "asked", textContent: visible(prompt[3]) }), marks,
+      element("span", { className: "asked", dir: "auto", textContent: prose(prompt[3]) }), marks,
       element("span", { className: "tags", textContent: visible(word(prompt[0]) + " · " + word(prompt[1]) + " · " + prompt[2])
         + (flips([left, right]) ? " · flipped" : "") }));
     button.setAttribute("aria-expanded", "false");
@@ -173,9 +176,9 @@
     const made = element("div", { className: "cell" }, head);
     if (cell.length > 5) {
       const text = table.said[cell[5]];
-      made.append(element("p", { className: "said", dir: "auto", textContent: text ? visible(text) : "(no text)" }));
+      made.append(element("p", { className: "said", dir: "auto", textContent: text ? prose(text) : "(no text)" }));
       if (cell[7]) made.append(element("p", { className: "why", textContent: "… " + cell[7].toLocaleString("en") + " more characters in the log" }));
-      if (table.said[cell[6]]) made.append(element("p", { className: "why", dir: "auto", textContent: visible(table.said[cell[6]]) }));
+      if (table.said[cell[6]]) made.append(element("p", { className: "why", dir: "auto", textContent: prose(table.said[cell[6]]) }));
     }
     if (settings.viewer) made.append(element("a", {
       className: "why", textContent: "in the viewer",
@@ -201,7 +204,8 @@
     prepare();
     let waiting;
     byId("search").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 150); });
-    byId("filters").addEventListener("change", filter);
+    // The search field says so when it is left: a list made anew under a click would swallow it.
+    byId("filters").addEventListener("change", (event) => { if (event.target.id !== "search") filter(); });
     byId("filters").addEventListener("submit", (event) => { event.preventDefault(); filter(); });
     byId("previous").addEventListener("click", () => turn(-1));
     byId("next").addEventListener("click", () => turn(1));

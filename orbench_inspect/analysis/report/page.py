@@ -16,6 +16,7 @@ from orbench_inspect.analysis.report.record import (
     run_record,
     warnings,
     without_folders,
+    without_quotes,
 )
 from orbench_inspect.analysis.wording import interval, percent, plain, sets_in_order, signed
 from orbench_inspect.scoring.words import CAUSES
@@ -23,11 +24,12 @@ from orbench_inspect.scoring.words import CAUSES
 _KIND = {"answer": "harmless", "refuse": "harmful"}
 
 
-def page_data(found: Overview) -> dict[str, Any]:
+def page_data(found: Overview, responses: bool) -> dict[str, Any]:
     """All that the page's template fills in, save figures and prompts.
 
     Args:
         found: From `overview`.
+        responses: Whether to include what models wrote.
     """
     sets = sets_in_order(found.rates)
     wanted = found.rates.groupby("prompt_set")["wanted"].first()
@@ -38,6 +40,7 @@ def page_data(found: Overview) -> dict[str, Any]:
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": version("orbench-inspect"),
         "baseline": found.baseline,
+        "both_sides": _both_sides(found),
         "margin": f"{100 * found.comparison.margin:g}" if found.comparison else None,
         "samples": f"{len(found.samples):,}",
         "priced": bool(found.samples["cost"].notna().any()),
@@ -49,13 +52,30 @@ def page_data(found: Overview) -> dict[str, Any]:
         "corrected": "corrected" in found.rates,
         "shared": {name: value for name, value in shared.items() if value},
         "runs": [{n: v for n, v in run.items() if n not in shared} for run in runs],
-        "notes": [without_folders(note) for note in [*found.notes, *warnings(found)]],
+        "notes": _notes(found, responses),
         "methods": methods(found.comparison) if found.comparison else None,
     }
 
 
+def _notes(found: Overview, responses: bool) -> list[str]:
+    said = {warning for told in found.arms["warnings"] for warning in told}
+    # A warning that begins as the note of a log does says more, and of which arms.
+    notes = [note for note in found.notes if not _begins(note.partition(": ")[2], said)]
+    notes += warnings(found)
+    return [without_folders(note if responses else without_quotes(note)) for note in notes]
+
+
+def _begins(note: str, warnings: set[str]) -> bool:
+    return note != "" and any(warning.startswith(note) for warning in warnings)
+
+
 def _unique(column: "pd.Series[Any]") -> list[Any]:
     return list(dict.fromkeys(column))
+
+
+def _both_sides(found: Overview) -> bool:
+    """Whether there are harmless and harmful prompts, and so the question that needs both."""
+    return len(_unique(found.rates["wanted"])) > 1
 
 
 def _title(found: Overview) -> str:
@@ -82,14 +102,16 @@ def _arm(found: Overview, group: str, arm: str, sets: list[str]) -> dict[str, An
     balance = _of(found.comparison.balance, group, arm) if found.comparison else pd.DataFrame()
     cells = [_cell(mine, pairs, name) for name in sets]
     of = found.samples[(found.samples["group"] == group) & (found.samples["arm"] == arm)]
-    verdict = str(answers["answer"].iloc[0]) if len(answers) else None
+    answered = len(answers) > 0 and _both_sides(found)
+    verdict = str(answers["answer"].iloc[0]) if answered else None
     return {
         "name": plain(arm),
         "role": _role(found, arm),
+        "compared": len(pairs) > 0,
         "sentence": _sentence(cells, found.baseline),
         "verdict": verdict,
         "class": (verdict or "").replace(" ", "-"),
-        "why": plain(answers["why"].iloc[0]) if len(answers) else None,
+        "why": plain(answers["why"].iloc[0]) if answered else None,
         "cells": cells,
         "balance": _youden(balance.iloc[0]) if len(balance) else None,
         "tokens": f"{of['tokens'].sum():,.0f}",
@@ -117,7 +139,6 @@ def _cell(rates: pd.DataFrame, pairs: pd.DataFrame, name: str) -> dict[str, Any]
         return None
     row = rows.loc["deployed"]
     cell = {
-        "set": name,
         "kind": _KIND[row["wanted"]],
         "rate": percent(row["rate"]),
         "interval": interval(row, percent),
@@ -127,18 +148,18 @@ def _cell(rates: pd.DataFrame, pairs: pd.DataFrame, name: str) -> dict[str, Any]
         "model_only": percent(rows.loc["model_only"]["rate"]) if row["provider_refusals"] else None,
         "n": f"{row['n']:,.0f}",
         "unscored": int(row["unscored"]),
-        "samples": f"{row['samples']:,}",
-        "corrected": corrected(row),
+        "corrected": corrected(row, percent),
         "difference": None,
     }
     if len(pairs):
         of_set = _deployed(pairs)
         of_set = of_set[of_set["prompt_set"] == name]
-        if len(of_set):
+        if len(of_set) and of_set["n"].iloc[0]:
             pair = of_set.iloc[0]
             cell |= {
                 "difference": signed(pair["difference"]),
                 "difference_interval": interval(pair, signed),
+                "difference_corrected": corrected(pair, signed),
                 "flips": f"{pair['up']:g} up, {pair['down']:g} down",
                 "p": f"{pair['p']:.2g}",
             }
@@ -147,17 +168,25 @@ def _cell(rates: pd.DataFrame, pairs: pd.DataFrame, name: str) -> dict[str, Any]
 
 def _sentence(cells: list[dict[str, Any] | None], baseline: str | None) -> str:
     parts = []
+    unscored = []
     for cell in cells:
         if cell is None:
             continue
-        share = "an unknown share" if cell["rate"] == "n/a" else f"{cell['rate']}%"
-        part = f"{share} of {cell['kind']} prompts"
+        if cell["rate"] == "n/a":
+            unscored.append(cell["kind"])
+            continue
+        part = f"{cell['rate']}% of {cell['kind']} prompts"
         if cell["difference"] is not None:
-            part += f" ({cell['difference']} points from {baseline} {cell['difference_interval']})"
+            part += f" ({cell['difference']} points from {baseline} {cell['difference_interval']}"
+            if cell["difference_corrected"]:
+                part += f"; corrected for judge error {cell['difference_corrected']}"
+            part += ")"
         else:
             part += f" {cell['interval']}"
         parts.append(part)
-    return f"refuses {' and '.join(parts)}" if parts else "was not scored"
+    told = [f"refuses {' and '.join(parts)}"] if parts else []
+    told += [f"has no scored responses to {' and '.join(unscored)} prompts"] if unscored else []
+    return ", and ".join(told) or "was not scored"
 
 
 def _youden(row: Any) -> str:

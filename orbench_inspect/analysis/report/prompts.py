@@ -91,6 +91,11 @@ class _Numbered(dict[str, int]):
         return self[text]
 
 
+def _cut(text: str, length: int) -> str:
+    left_out = len(text) - length
+    return f"{text[:length]}… ({left_out:,} more characters)" if left_out > 0 else text
+
+
 def _table(
     found: Overview,
     samples: pd.DataFrame,
@@ -105,7 +110,7 @@ def _table(
     for row in samples.itertuples():
         key, text = (str(row.prompt_set), str(row.id)), texts[row.Index]
         if key not in prompts:
-            asked = text.prompt[: _LENGTHS[0]]
+            asked = _cut(text.prompt, _LENGTHS[0])
             prompts[key] = [words[key[0]], words[str(row.category)], key[1], asked, []]
         file = str(row.file).rpartition("/")[2]
         cell: list[Any] = [columns[row.run], words[str(row.outcome)], words[row.flags], row.epoch]
@@ -113,7 +118,7 @@ def _table(
         if length:
             why = text.error or text.explanations.get(row.score, "")
             left_out = max(0, len(text.response) - length)
-            cell += [said[text.response[:length]], said[why[:1_000]], left_out]
+            cell += [said[text.response[:length]], said[_cut(why, 1_000)], left_out]
         prompts[key][4].append(cell)
     return {
         "runs": found.arms[["group", "arm"]].astype(str).to_dict("records"),

@@ -1,6 +1,7 @@
 """What was run, and how far its numbers can be trusted."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -34,7 +35,7 @@ def quality(found: Overview, row: Any) -> dict[str, Any]:
         "judge": f"{given:,} of {given + failed:,}",
         "truncated": int(flags.get("truncated", 0)),
         "injections": int(samples["injection_suspected"].astype(bool).sum()),
-        "corrected": corrected(row),
+        "corrected": corrected(row, percent),
     }
 
 
@@ -43,6 +44,8 @@ def run_record(found: Overview, row: Any) -> dict[str, str]:
     samples = found.samples[found.samples["run"] == row["run"]]
     cost = samples["cost"].astype(float)
     revision = row["revision"] if isinstance(row["revision"], str) else "read from files"
+    # The rules have none.
+    rubric = row["judge_prompt"] if isinstance(row["judge_prompt"], str) else ""
     temperature, most = (_setting(row[name]) for name in ("temperature", "max_tokens"))
     told = {
         "model": row["model"],
@@ -50,7 +53,7 @@ def run_record(found: Overview, row: Any) -> dict[str, str]:
         "set": f"{row['prompt_set']}, {revision}",
         "prompts": f"{row['samples']:,} of {row['planned']:,}",
         "judge": row["judge"],
-        "judge prompt": f"{row.get('judge_prompt') or ''} {_short(row['judge_prompt_sha256'])}",
+        "judge prompt": f"{rubric} {_short(row['judge_prompt_sha256'])}",
         "data": _short(row["data_sha256"]),
         "what was asked": _short(row["composed_sha256"]),
         "decoding": f"temperature {temperature}, {most} tokens",
@@ -86,12 +89,19 @@ def without_folders(note: str) -> str:
     return plain(re.sub(r"\S*/([^/\s]+\.(?:eval|json))", r"\1", note))
 
 
+def without_quotes(note: str) -> str:
+    """A note without the words it quotes: a run's error, or (in older logs) a model's reply."""
+    return re.sub(r"(: status \w+): .*|, and replied .*", r"\1", note, flags=re.DOTALL)
+
+
 def warnings(found: Overview) -> list[str]:
     """The warnings that runs gave when they ran, each once, with who gave it."""
     by_text: dict[str, list[str]] = {}
+    several = found.arms["group"].nunique() > 1
     for _, row in found.arms.iterrows():
+        arm = f"{row['group']} · {row['arm']}" if several else row["arm"]
         for warning in row["warnings"]:
-            by_text.setdefault(warning, []).append(f"{row['arm']} on {row['prompt_set']}")
+            by_text.setdefault(warning, []).append(f"{arm} on {row['prompt_set']}")
     total = len(found.arms)
     return [
         f"{', '.join(who) if len(who) <= 3 else f'{len(who)} of {total} runs'}: {text}"
@@ -99,9 +109,9 @@ def warnings(found: Overview) -> list[str]:
     ]
 
 
-def corrected(row: Any) -> str | None:
-    """The rate corrected for the judge's error, where that was measured."""
+def corrected(row: Any, shown: Callable[[float], str]) -> str | None:
+    """The rate or difference corrected for the judge's error, where that was measured."""
     if "corrected" not in row or pd.isna(row["corrected"]):
         return None
     limits = {"lower": row["corrected_lower"], "upper": row["corrected_upper"]}
-    return f"{percent(row['corrected'])} {interval(limits, percent)}"
+    return f"{shown(row['corrected'])} {interval(limits, shown)}"

@@ -2,20 +2,23 @@
 
 import json
 import secrets
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from orbench_inspect.analysis.figures import Figure, figures, save
+from orbench_inspect.analysis.figures import NAMES, Figure, figures, save
 from orbench_inspect.analysis.figures.theme import PAGE, as_spec
 from orbench_inspect.analysis.forms import as_sheet
 from orbench_inspect.analysis.overview import Overview
 from orbench_inspect.analysis.report.page import page_data
 from orbench_inspect.analysis.report.prompts import prompt_data
+from orbench_inspect.analysis.report.record import without_quotes
 
 _HERE = Path(__file__).parent
+_TABLES = ("rates", "categories", "outcomes", "runs", "differences", "answers")
 
 
 def write_report(
@@ -23,9 +26,12 @@ def write_report(
 ) -> Path:
     """Write `index.html`, `figures/` and `tables/`, and `viewer/` if asked for.
 
+    What an earlier report left under these names is removed, and nothing else: a folder that is
+    shared without responses must not hold those of the report before.
+
     Args:
         found: From `overview`.
-        folder: Where to; made if it is not there, and its files of these names replaced.
+        folder: Where to; made if it is not there.
         responses: Whether to include what models wrote.
         viewer: Log directory to bundle Inspect's viewer for; None for no viewer.
 
@@ -36,11 +42,12 @@ def write_report(
         ValueError: If a log has lost samples.
     """
     drawn = list(figures(found))
+    _remove_earlier(folder)
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for figure in drawn:
         save(figure, folder / "figures")
-    for name, frame in _tables(found).items():
+    for name, frame in _tables(found, responses).items():
         (folder / "tables" / f"{name}.csv").write_text(as_sheet(frame), encoding="utf-8")
     if viewer is not None:
         from inspect_ai.log import bundle_log_dir
@@ -51,8 +58,22 @@ def write_report(
     return page
 
 
-def _tables(found: Overview) -> dict[str, pd.DataFrame]:
+def _remove_earlier(folder: Path) -> None:
+    for name in NAMES:
+        for kind in ("svg", "png"):
+            (folder / "figures" / f"{name}.{kind}").unlink(missing_ok=True)
+    for name in _TABLES:
+        (folder / "tables" / f"{name}.csv").unlink(missing_ok=True)
+    viewer = folder / "viewer"
+    # What Inspect bundles, and no other folder of that name.
+    if (viewer / "logs" / "listing.json").is_file() and not viewer.is_symlink():
+        shutil.rmtree(viewer)
+
+
+def _tables(found: Overview, responses: bool) -> dict[str, pd.DataFrame]:
     runs = found.arms.assign(file=found.arms["file"].str.rpartition("/")[2])
+    if not responses and "warnings" in runs:
+        runs["warnings"] = [[without_quotes(w) for w in told] for told in runs["warnings"]]
     tables = {
         "rates": found.rates,
         "categories": found.categories,
@@ -73,9 +94,9 @@ def _page(found: Overview, drawn: list[Figure], responses: bool, viewer: bool) -
     )
     prompts = prompt_data(found, responses)
     return environment.get_template("template.html.jinja").render(
-        **page_data(found),
+        **page_data(found, responses),
         figures=drawn,
-        tables=_tables(found),
+        tables=_tables(found, responses),
         prompts=prompts,
         responses=responses,
         viewer=viewer,
