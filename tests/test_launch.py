@@ -212,7 +212,7 @@ def test_a_script_without_tasks_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--budget", "1"], "none is known of openai-api/fake/judge, openai-api/fake/m"),
+        (["--budget", "1"], "none is known of openai-api/fake/grading, openai-api/fake/launched"),
         ([], "holds logs of arms that are not in this study"),
         (["--log-dir", "/proc/nowhere"], "--log-dir /proc/nowhere: "),
         (["--log-dir", "gs://bucket/x"], "--log-dir gs://bucket/x: "),
@@ -238,8 +238,17 @@ def test_what_can_never_end_well_is_refused_before_anything_is_paid(
     done = CliRunner().invoke(
         main,
         [
-            *("launch", "evals/full.py", "openai-api/fake/m", "--grader", "openai-api/fake/judge"),
-            *("--limit", "100", "--source", str(thousand), "--allow-unpinned"),
+            # Names of their own: a price that a test has set stays in this process.
+            *("launch", "evals/full.py", "openai-api/fake/launched"),
+            *(
+                "--grader",
+                "openai-api/fake/grading",
+                "--limit",
+                "100",
+                "--source",
+                str(thousand),
+                "--allow-unpinned",
+            ),
             *("--log-dir", str(logs), *options),
         ],
     )
