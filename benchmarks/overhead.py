@@ -1,12 +1,13 @@
 """What our task costs beside the smallest Inspect task that makes the same model calls.
 
-    uv run python -m benchmarks.overhead computing [--rounds 3]
+    uv run python -m benchmarks.overhead computing [--rounds 3] [--no-score-display]
     uv run python -m benchmarks.overhead waiting
 
 1,319 synthetic prompts are asked of a local server, and each response is judged there. `computing`
 runs both tasks with the same settings, each in a process of its own, in turn; what counts is the
-ratio of their seconds of computing (CPU), the least of the rounds. `waiting` has the server take
-two seconds for each call, and holds the run's time against that of its calls alone.
+ratio of their seconds of computing (CPU), the least of the rounds. `--no-score-display` is
+Inspect's: no metrics while the run goes on. `waiting` has the server take two seconds for each call,
+and holds the run's time against that of its calls alone.
 """
 
 import sys
@@ -73,7 +74,8 @@ def main() -> None:
 
 @main.command()
 @click.option("--rounds", type=click.IntRange(1), default=3)
-def computing(rounds: int) -> None:
+@click.option("--score-display/--no-score-display", default=True)
+def computing(rounds: int, score_display: bool) -> None:
     """Our task and the smallest, in turn."""
     least = dict.fromkeys(("smallest", "ours"), float("inf"))
     with tempfile.TemporaryDirectory() as name, serving(0) as (env, _):
@@ -82,7 +84,7 @@ def computing(rounds: int) -> None:
         for number in range(rounds):
             for which in least:
                 code = f"from benchmarks.overhead import run; run({which!r}, {str(file)!r}, "
-                code += f"{name + f'/{which}{number}'!r})"
+                code += f"{name + f'/{which}{number}'!r}, score_display={score_display})"
                 seconds, cpu, megabytes = measured([sys.executable, "-c", code], env)
                 least[which] = min(least[which], cpu)
                 click.echo(f"{which:10} {seconds:6.1f} s {cpu:6.1f} s CPU {megabytes:5.0f} MB")
@@ -112,7 +114,13 @@ def waiting(samples: int | None) -> None:
     click.echo(f"{seconds:.1f} s for calls of {least:.1f} s: {seconds / least:.2f}")
 
 
-def run(which: str, file: str, log_dir: str, samples: int | None = None) -> None:
+def run(
+    which: str,
+    file: str,
+    log_dir: str,
+    samples: int | None = None,
+    score_display: bool | None = None,
+) -> None:
     """Run one of the tasks; for a process of its own."""
     made = smallest(file) if which == "smallest" else custom(file=file, wanted="answer")
     (log,) = eval(
@@ -122,6 +130,7 @@ def run(which: str, file: str, log_dir: str, samples: int | None = None) -> None
         log_dir=log_dir,
         max_connections=CONNECTIONS,
         max_samples=samples,
+        score_display=score_display,
         display="none",
     )
     if log.status != "success" or log.results is None:
