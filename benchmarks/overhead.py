@@ -6,8 +6,8 @@
 1,319 synthetic prompts are asked of a local server, and each response is judged there. `computing`
 runs both tasks with the same settings, each in a process of its own, in turn; what counts is the
 ratio of their seconds of computing (CPU), the least of the rounds. `--no-score-display` is
-Inspect's: no metrics while the run goes on. `waiting` has the server take two seconds for each call,
-and holds the run's time against that of its calls alone.
+Inspect's: no metrics while the run goes on. `waiting` has the server take two seconds for each
+call, and holds the run's time against that of its calls alone.
 """
 
 import sys
