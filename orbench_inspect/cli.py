@@ -8,7 +8,7 @@ import click
 
 from orbench_inspect.cli_judge import draw, regrade
 from orbench_inspect.cli_judge import judge as judge_command
-from orbench_inspect.cli_options import corrected_by, scores_of
+from orbench_inspect.cli_options import corrected_by, scores_of, tell
 from orbench_inspect.cli_options import logs as logs_argument
 from orbench_inspect.cli_plan import plan
 from orbench_inspect.cli_reports import REPORT_COMMANDS
@@ -124,7 +124,6 @@ def compare(
     from orbench_inspect.analysis.gates import Gates, missed
     from orbench_inspect.analysis.methods import methods
     from orbench_inspect.analysis.selection import select_and_test
-    from orbench_inspect.analysis.wording import plain
 
     share = 0.02 if margin is None else margin / 100
     try:
@@ -153,8 +152,7 @@ def compare(
     }
     if form is not None:
         click.echo(written[form](found))
-        for note in found.notes if form != "json" else ():
-            click.echo(f"note: {plain(note)}", err=True)
+        tell(found.notes if form != "json" else ())
     else:
         from rich.console import Console
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import click
 
-from orbench_inspect.cli_options import PARTIAL, scores_of
+from orbench_inspect.cli_options import PARTIAL, scores_of, tell
 from orbench_inspect.cli_options import logs as logs_argument
 
 
@@ -77,8 +77,7 @@ def judge(
                 console.print(as_success_table(success))
             else:
                 click.echo(as_form(success, form))
-            for note in runs.notes:
-                click.echo(f"note: {note}", err=True)
+            tell(runs.notes)
             return
         else:
             levels = [*LEVELS]
@@ -92,8 +91,7 @@ def judge(
         console.print(as_tables(table))
     else:
         click.echo(as_form(table, form))
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
+    tell(notes)
 
 
 @click.command()
@@ -145,8 +143,7 @@ def draw(
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
     console.print(as_strata(drawn.strata))
-    for note in runs.notes:
-        click.echo(f"note: {note}", err=True)
+    tell(runs.notes)
     click.echo(f"{len(drawn.rows)} responses in {output}" + (f" and {second}" if second else ""))
 
 

@@ -1,6 +1,6 @@
 """What several commands, and the scripts in evals/, take alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,6 +66,14 @@ def corrected_by(command: Command) -> Command:
             help="Correct by a log of judge_validation on other responses: an assumption.",
         ),
     )
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Tell notes beside what a command prints. They name logs and quote them."""
+    from orbench_inspect.analysis.wording import plain
+
+    for note in notes:
+        click.echo(f"note: {plain(note)}", err=True)
 
 
 def _with(command: Command, *options: Callable[[Command], Command]) -> Command:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from orbench_inspect.cli_options import corrected_by, scores_of
+from orbench_inspect.cli_options import corrected_by, scores_of, tell
 from orbench_inspect.cli_options import logs as logs_argument
 
 
@@ -53,7 +53,6 @@ def export_command(
     """
     from orbench_inspect.analysis import read_runs
     from orbench_inspect.analysis.export import COLUMNS, export, export_to
-    from orbench_inspect.analysis.wording import plain
 
     if columns:
         for name, (kind, meaning) in COLUMNS.items():
@@ -71,8 +70,7 @@ def export_command(
         raise
     except (ValueError, OSError) as ex:
         raise click.UsageError(str(ex)) from ex
-    for note in runs.notes:
-        click.echo(f"note: {plain(note)}", err=True)
+    tell(runs.notes)
     number = len(runs.runs)
     click.echo(f"{len(runs.samples):,} rows of {number} run{'s' * (number > 1)}", err=True)
 
