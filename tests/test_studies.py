@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from orbench_inspect.studies import NOISE_FLOOR, SIX_ARMS, Arm, run_study
 from orbench_inspect.tasks import custom
 from tests.conftest import Serve, Write
-from tests.fakes import Reply, Request, error
+from tests.fakes import FakeServer, Reply, Request, error
 from tests.fakes.openai import chat
 from tests.runs import model_at
 
@@ -159,30 +160,42 @@ def test_a_text_changed_before_a_retry_is_not_mixed(
     assert "asked under another mitigation text" in again.error.message
 
 
+def started(
+    server: FakeServer, *options: str, stdout: int = subprocess.DEVNULL
+) -> "subprocess.Popen[str]":
+    """Start a study of mitigations of a model of the server."""
+    command = [sys.executable, "evals/mitigations.py", "openai-api/fake/m", "--matcher"]
+    command += ["--max-samples", "2", *options]
+    env = {**os.environ, "FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
+    return subprocess.Popen(
+        command, cwd=ROOT, env=env, text=True, stdout=stdout, stderr=subprocess.DEVNULL
+    )
+
+
+def signalled(process: "subprocess.Popen[str]", number: int, when: Callable[[], bool]) -> None:
+    """Signal a process that is still at work."""
+    while not when():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+
+
 @pytest.mark.slow
 def test_a_study_killed_and_run_again_asks_each_prompt_once(
     serve: Serve, or_bench: Path, tmp_path: Path
 ) -> None:
     server = serve(answer)
-    command = [
-        *(sys.executable, "evals/mitigations.py", "openai-api/fake/m", "--matcher"),
-        *("--arms", "none,placebo,self_reminder", "--limit", "30", "--toxic-limit", "20"),
-        *("--source", str(or_bench), "--log-dir", str(tmp_path / "study"), "--max-samples", "2"),
-    ]
-    env = {**os.environ, "FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
+    options = ["--arms", "none,placebo,self_reminder", "--limit", "30", "--toxic-limit", "20"]
+    options += ["--source", str(or_bench), "--log-dir", str(tmp_path / "study")]
 
-    def launch() -> subprocess.Popen[bytes]:
-        quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, cwd=ROOT, env=env, stdout=quiet, stderr=quiet)
+    def launch() -> "subprocess.Popen[str]":
+        return started(server, *options)
 
     def asked() -> int:
         return sum(not r.user.endswith("word of the day?") for r in server.requests)
 
     process = launch()
-    while asked() < 60:
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
+    signalled(process, signal.SIGKILL, lambda: asked() >= 60)
     process.wait()
     time.sleep(0.5)
     killed_at = asked()
@@ -207,17 +220,10 @@ def test_what_is_interrupted_is_not_called_complete(
     serve: Serve, or_bench: Path, tmp_path: Path
 ) -> None:
     server = serve(answer)
-    command = [
-        *(sys.executable, "evals/mitigations.py", "openai-api/fake/m", "--matcher"),
-        *("--arms", "none", "--limit", "200", "--max-samples", "2"),
-        *("--source", str(or_bench), "--log-dir", str(tmp_path / "study")),
-    ]
-    env = {**os.environ, "FAKE_API_KEY": "none", "FAKE_BASE_URL": f"{server.url}/v1"}
-    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
-    while len(server.requests) < 20:
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    options = ["--arms", "none", "--limit", "200", "--source", str(or_bench)]
+    options += ["--log-dir", str(tmp_path / "study")]
+    process = started(server, *options, stdout=subprocess.PIPE)
+    signalled(process, signal.SIGINT, lambda: len(server.requests) >= 20)
     said, _ = process.communicate()
     assert process.returncode == 1
     assert "Not complete; the same command asks what is missing" in said
