@@ -4,8 +4,7 @@ from typing import Literal
 
 import pandas as pd
 
-from orbench_inspect.analysis.wording import judged_by
-from orbench_inspect.text_files import edition
+from orbench_inspect.analysis.wording import judged_by, rubrics
 
 By = Literal["mitigation", "model", "judge"]
 
@@ -50,22 +49,20 @@ def scored_by(runs: pd.DataFrame, judge: str | None, judge_prompt: str | None) -
     Raises:
         ValueError: If there are none, naming those there are.
     """
-    for column, wanted, what in (
-        ("judge", judge, "of a judge"),
-        ("judge_prompt", judge_prompt, "under a judge prompt"),
-    ):
-        if wanted is None:
-            continue
-        named = runs[column].map(str)
-        if column == "judge_prompt":
-            # By its name, or, where its text was changed, with the beginning of its hash.
-            texts = [edition(*pair) for pair in zip(named, runs[f"{column}_sha256"], strict=True)]
-            named = pd.Series(texts, runs.index) if "@" in wanted else named
-        if wanted not in set(named):
-            known = ", ".join(sorted(set(named[runs[column].notna()])))
-            raise ValueError(f"no scores {what} '{wanted}'; there are those of: {known}")
-        runs = runs[named == wanted]
+    if judge is not None:
+        runs = _only(runs, runs["judge"], judge, "of a judge")
+    if judge_prompt is not None:
+        # By its name, or, where its text was changed, with the beginning of its hash.
+        named = rubrics(runs) if "@" in judge_prompt else runs["judge_prompt"]
+        runs = _only(runs, named, judge_prompt, "under a judge prompt")
     return runs
+
+
+def _only(runs: pd.DataFrame, named: "pd.Series[str]", wanted: str, what: str) -> pd.DataFrame:
+    if wanted not in set(named):
+        known = ", ".join(sorted({*named.dropna()} - {""}))
+        raise ValueError(f"no scores {what} '{wanted}'; there are those of: {known}")
+    return runs[named == wanted]
 
 
 def labelled(runs: pd.DataFrame, by: By) -> pd.DataFrame:
@@ -110,8 +107,7 @@ def _must_match(frame: pd.DataFrame, by: By) -> None:
     if by != "judge":
         must += [("scorer", "scorers"), ("judge", "judges")]
         must += [("rubric", "judge prompts")]
-        texts = zip(frame["judge_prompt"], frame["judge_prompt_sha256"], strict=True)
-        frame = frame.assign(rubric=[edition(*text) or None for text in texts])
+        frame = frame.assign(rubric=rubrics(frame).where(lambda rubric: rubric != ""))
         mixed = frame[frame["judges"] > 1]
         if not mixed.empty:
             raise ValueError(f"{mixed['file'].iloc[0]}: its scores are of several judges")

@@ -24,6 +24,8 @@ from orbench_inspect.scoring.response import read_response
 from orbench_inspect.spreadsheets import safe_cell
 
 COLUMNS = ("row", "prompt", "response", "label", "comment", "drawn_by", "drawn")
+STRATUM = ["group", "arm", "prompt_set", "verdict"]
+"""Columns that name a stratum, whatever number its run has."""
 FEWEST = 5
 """Labels a stratum must have, where it has as many responses, before errors are told from it."""
 
@@ -63,7 +65,7 @@ def draw(runs: Runs, n: int, seed: int = 1) -> Drawn:
     samples = with_stratum(runs)
     sizes = {str(s): int(size) for s, size in samples.groupby("stratum").size().items()}
     # The same draw, in whatever order logs and samples were written.
-    samples = samples.sort_values([*_NAMED, "id", "epoch"])
+    samples = samples.sort_values([*STRATUM, "id", "epoch"])
     # One epoch of a prompt at most: labels are taken as independent.
     samples = samples.sample(frac=1.0, random_state=seed).drop_duplicates(["run", "id"])
     drawable = {str(s): int(size) for s, size in samples.groupby("stratum").size().items()}
@@ -73,7 +75,7 @@ def draw(runs: Runs, n: int, seed: int = 1) -> Drawn:
         for stratum, number in numbers.items()
     ]
     rows = pd.concat(parts).assign(drawn_by=judges.pop())
-    rows = rows.sort_values([*_NAMED, "id", "epoch"]).sample(frac=1.0, random_state=seed)
+    rows = rows.sort_values([*STRATUM, "id", "epoch"]).sample(frac=1.0, random_state=seed)
     return Drawn(rows.reset_index(drop=True), _strata(samples, sizes, numbers))
 
 
@@ -96,7 +98,7 @@ def _strata(samples: pd.DataFrame, sizes: dict[str, int], numbers: dict[str, int
     return pd.DataFrame(
         [
             {
-                **first.loc[stratum][["group", "arm", "prompt_set", "verdict"]],
+                **first.loc[stratum][STRATUM],
                 "size": sizes[stratum],
                 "drawn": number,
                 "weight": sizes[stratum] / number,
@@ -202,9 +204,6 @@ def within_run(strata: dict[str, int], share: int) -> dict[str, int]:
     return {name: k for name, k in {larger: min(strata[larger], rest), **given}.items() if k}
 
 
-_NAMED = ["group", "arm", "prompt_set", "verdict"]
-
-
 def _drawn(stratum: pd.DataFrame, number: int, seed: int) -> pd.DataFrame:
-    named = sha256(repr((seed, *stratum[_NAMED].iloc[0])).encode()).hexdigest()
+    named = sha256(repr((seed, *stratum[STRATUM].iloc[0])).encode()).hexdigest()
     return stratum.sort_values(["id", "epoch"]).sample(number, random_state=int(named[:8], 16))

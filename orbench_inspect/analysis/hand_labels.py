@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from orbench_inspect.analysis.drawing import shown_texts, with_stratum
+from orbench_inspect.analysis.drawing import STRATUM, shown_texts, with_stratum
 from orbench_inspect.analysis.runs import Runs
-from orbench_inspect.analysis.wording import judged_by
+from orbench_inspect.analysis.wording import judged_by, rubrics
 from orbench_inspect.scoring.labels import Partial, counted, label_of
 from orbench_inspect.spreadsheets import is_cut_off, same_cell
 from orbench_inspect.tables import read_table
-from orbench_inspect.text_files import edition
 
 _NEEDED = ("prompt", "response", "label", "drawn_by", "drawn")
 
@@ -77,9 +76,7 @@ def _without_labels(drawn: pd.DataFrame, named: pd.DataFrame) -> list[str]:
     return [
         f"{group} · {arm}, {prompt_set}: no label of the {len(rows)} responses the judge calls "
         f"{verdict}; they are in none of these measures"
-        for (group, arm, prompt_set, verdict), rows in kinds.groupby(
-            ["group", "arm", "prompt_set", "verdict"], sort=True
-        )
+        for (group, arm, prompt_set, verdict), rows in kinds.groupby(STRATUM, sort=True)
     ]
 
 
@@ -99,13 +96,12 @@ def _joined(
     per_run = joined.groupby(["run", "stratum"])["uuid"].transform("size")
     joined["weight"] = joined["stratum"].map(sizes) / per_run
     told = runs.runs.set_index("run")
-    rubrics = told.apply(lambda r: edition(r["judge_prompt"], r["judge_prompt_sha256"]), axis=1)
     return joined.assign(
         id=joined["uuid"],
         prompt_id=joined["id"],
         side=joined["wanted"],
         judge=joined["run"].map(told["judge"]),
-        rubric=joined["run"].map(rubrics),
+        rubric=joined["run"].map(rubrics(told)),
         # Of what a second judge was asked instead, this one has no verdict.
         judged=joined["deployed"]
         .map({1.0: True, 0.0: False})

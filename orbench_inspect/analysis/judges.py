@@ -7,14 +7,7 @@ import pandas as pd
 from inspect_ai.log import EvalLog, EvalSampleSummary, read_eval_log_sample_summaries
 from inspect_ai.scorer import Score
 
-from orbench_inspect.analysis.logs import (
-    bound_judge,
-    each_log,
-    file_name,
-    newest,
-    planned,
-    score_names,
-)
+from orbench_inspect.analysis.logs import bound_judge, each_log, newest, note_gap, score_names
 from orbench_inspect.scoring.agreement import Stratum, agree
 from orbench_inspect.scoring.validation import settled
 from orbench_inspect.scoring.words import REFUSALS, SCORED
@@ -44,8 +37,7 @@ def read_validations(sources: Sequence[str], notes: list[str]) -> pd.DataFrame:
     found = []
     for log in newest(logs, notes):
         summaries = read_eval_log_sample_summaries(log.location)
-        if len(summaries) < planned(log):
-            notes.append(f"{file_name(log)}: {len(summaries)} of {planned(log)} samples")
+        note_gap(log, len(summaries), notes)
         rows = pd.DataFrame(_rows(log, summaries))
         found.append(rows if rows.empty else _once(rows, notes))
     frame = pd.concat(found) if found else pd.DataFrame()

@@ -47,6 +47,12 @@ def planned(log: EvalLog) -> int:
     return samples * (log.eval.config.epochs or 1)
 
 
+def note_gap(log: EvalLog, samples: int, notes: list[str]) -> None:
+    """Note that a log holds fewer samples than it should, where it does."""
+    if samples < planned(log):
+        notes.append(f"{file_name(log)}: {samples} of {planned(log)} samples")
+
+
 def file_name(log: EvalLog) -> str:
     """What a log is called in notes."""
     return log.location.rpartition("/")[2]

@@ -11,7 +11,7 @@ from inspect_ai.log import EvalLog, EvalSampleSummary
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
 
-from orbench_inspect.analysis.logs import bound_judge, file_name, planned, score_names
+from orbench_inspect.analysis.logs import bound_judge, file_name, note_gap, planned, score_names
 from orbench_inspect.scoring.from_cache import drift
 from orbench_inspect.scoring.judge import ROLE
 from orbench_inspect.scoring.left_open import judge_said
@@ -64,8 +64,7 @@ def _run(
         names = ", ".join(sorted(judge for judge, *_ in judges))
         notes.append(f"{file_name(log)}: score {score} is of several judges ({names})")
     judge, prompt, rubric = min(judges, key=str) if judges else _unasked_judge(log, ours)
-    if len(summaries) < planned(log):
-        notes.append(f"{file_name(log)}: {len(summaries)} of {planned(log)} samples")
+    note_gap(log, len(summaries), notes)
     asked = {s.metadata.get("composed_sha256") for s in summaries} - {None}
     if asked - {ours.get("composed_sha256")}:
         raise ValueError(

@@ -36,6 +36,12 @@ def judged_by(run: Any) -> str:
     return f"{run['judge']} {edition(run['judge_prompt'], run['judge_prompt_sha256'])}".strip()
 
 
+def rubrics(runs: pd.DataFrame) -> "pd.Series[str]":
+    """The rubric of each run and the beginning of its hash; empty where rules scored."""
+    texts = zip(runs["judge_prompt"], runs["judge_prompt_sha256"], strict=True)
+    return pd.Series([edition(*text) for text in texts], runs.index, dtype=object)
+
+
 def plain(value: object) -> str:
     """Names come from logs: nothing in them may steer a terminal."""
     return _CONTROL.sub("�", str(value))

@@ -17,6 +17,14 @@ _FAMILIES = {
 }
 
 
+def kin(judge: str, model: str) -> str | None:
+    """What a reader must know of a judge that is of the evaluated model's house; None if not."""
+    house = family(judge)
+    if house is None or house != family(model):
+        return None
+    return f"the judge {judge} is of the evaluated model's house ({house}), and may be mild with it"
+
+
 def family(model: str) -> str | None:
     """The house a model is of, told from its name; None where the name does not tell.
 

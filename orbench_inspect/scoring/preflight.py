@@ -21,7 +21,7 @@ from orbench_inspect.budget import begin_run, begin_sample
 from orbench_inspect.mitigations import SystemAs, observe_system
 from orbench_inspect.prompt_sets.provenance import Construction
 from orbench_inspect.scoring.batch import check_batch, not_in_batches, one_by_one
-from orbench_inspect.scoring.families import family
+from orbench_inspect.scoring.families import kin
 from orbench_inspect.scoring.from_cache import count_cached, note_cached
 from orbench_inspect.scoring.judge import ROLE, bound_judges
 from orbench_inspect.scoring.panel import SECOND_ROLE
@@ -153,7 +153,6 @@ class Preflight:
             self._check_kinship(judge, role, model, run)
 
     def _check_kinship(self, judge: Model, role: str, model: Model, run: RunRecord) -> None:
-        house = family(str(judge))
         if str(judge) == str(model) and judge.api.base_url == model.api.base_url:
             if not self.allow_self_judge:
                 raise ValueError(
@@ -163,11 +162,8 @@ class Preflight:
                 )
             run.record["self_judge"] = True
             run.warnings.append(f"{model} judged its own responses")
-        elif house is not None and house == family(str(model)):
-            run.warnings.append(
-                f"the judge {judge} is of the evaluated model's house ({house}), "
-                "and may be mild with it"
-            )
+        elif told := kin(str(judge), str(model)):
+            run.warnings.append(told)
 
 
 def _all_judges() -> list[tuple[Model, str]]:

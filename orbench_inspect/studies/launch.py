@@ -10,7 +10,13 @@ from orbench_inspect.budget import Budget
 from orbench_inspect.studies.documents import must_know_documents, selection, tasks_of
 from orbench_inspect.studies.engines import Ended, Engine, Script, Start, Worker
 from orbench_inspect.studies.engines.local import local, run_here
-from orbench_inspect.studies.progress import Work, find_logs, local_path, one_line
+from orbench_inspect.studies.progress import (
+    Work,
+    find_logs,
+    local_path,
+    of_another_study,
+    one_line,
+)
 
 ATTEMPTS = 3
 """Times a task is begun before it is given up."""
@@ -104,11 +110,7 @@ def _must_fit(works: Sequence[Work], log_dir: str) -> None:
     except Exception as ex:  # whatever a file system finds wrong
         raise ValueError(f"--log-dir {log_dir}: {type(ex).__name__}: {ex}") from ex
     if strangers:
-        raise ValueError(
-            f"{log_dir} holds logs of arms that are not in this study ({strangers[0]}). Has a "
-            "model, the judge, a mitigation's text, the prompts or an option changed since? "
-            "Results of both are never mixed: take a new --log-dir"
-        )
+        raise ValueError(of_another_study(log_dir, strangers[0]))
 
 
 def _shares(workers: int, max_connections: int | None) -> list[int]:

@@ -117,6 +117,21 @@ def find_logs(works: Sequence[Work], log_dir: str) -> list[str]:
     return strangers
 
 
+def of_another_study(log_dir: str, log: str = "") -> str:
+    """Say that a directory holds logs of other tasks.
+
+    Args:
+        log_dir: The directory.
+        log: One of them, if known.
+    """
+    named = f" ({log})" if log else ""
+    return (
+        f"{log_dir} holds logs of arms that are not in this study{named}. Has a model, the judge, "
+        "a mitigation's text, a system prompt, the prompts or an option changed since? Results of "
+        "both are never mixed: take a new --log-dir"
+    )
+
+
 _HEADERS: dict[str, tuple[tuple[float | None, int], EvalLog]] = {}
 
 

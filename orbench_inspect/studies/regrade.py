@@ -13,13 +13,12 @@ from inspect_ai.log import (
     EvalSampleSummary,
     read_eval_log_sample_summaries,
 )
-from inspect_ai.model import Model
 from inspect_ai.scorer import Score
 
 from orbench_inspect.analysis.logs import each_log, newest, score_names
 from orbench_inspect.refusal_rules import match
 from orbench_inspect.scoring.batch import check_batch
-from orbench_inspect.scoring.families import family
+from orbench_inspect.scoring.families import kin
 from orbench_inspect.scoring.judge import load_judge_prompt
 from orbench_inspect.scoring.left_open import TIED, judge_said, left_open
 from orbench_inspect.scoring.panel import judge_name
@@ -108,15 +107,8 @@ def regrade(
     judge = _Judge(grader, judge_name(judges), judge_prompt, prompt)
     for log in logs:
         told = _regrade(log, judge, missing)
-        yield replace(told, line=told.line + _kin(log, judges))
-
-
-def _kin(log: EvalLog, judges: Sequence[Model]) -> str:
-    """What a reader must know of a judge that is of the evaluated model's house."""
-    house = family(log.eval.model)
-    if house is None or house not in {family(str(judge)) for judge in judges}:
-        return ""
-    return f"; a judge is of the evaluated model's house ({house}), and may be mild with it"
+        mild = filter(None, (kin(str(one), log.eval.model) for one in judges))
+        yield replace(told, line="; ".join([told.line, *mild]))
 
 
 def _regrade(log: EvalLog, judge: _Judge, missing: bool) -> Regraded:

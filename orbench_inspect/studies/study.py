@@ -23,6 +23,7 @@ from orbench_inspect.mitigations import load_mitigation
 from orbench_inspect.prices import read_prices
 from orbench_inspect.studies.capture import SELECTION
 from orbench_inspect.studies.judge_again import judges_of
+from orbench_inspect.studies.progress import of_another_study
 from orbench_inspect.tasks import hard, toxic
 from orbench_inspect.usage import usage_errors
 
@@ -165,11 +166,7 @@ def run_tasks(
         if "not associated with a task" not in str(ex):
             told = Text.from_markup(str(ex)).plain.removeprefix("ERROR: ")
             raise click.UsageError(told) from ex
-        raise click.UsageError(
-            f"{log_dir} holds logs of arms that are not in this study. Has a model, a mitigation's "
-            "text, a system prompt, the prompts or an option changed since? Results of both are "
-            "never mixed: take a new --log-dir"
-        ) from ex
+        raise click.UsageError(of_another_study(log_dir)) from ex
     # Interrupted, Inspect calls what it has begun complete. A worker of a launch has one task.
     expected = 1 if SELECTION in os.environ else len(tasks) * len(models)
     ended = [log for log in logs if log.status == "success"]
